@@ -1,0 +1,51 @@
+// Files of our own: read whole, replaced atomically, locked for a lifetime. Paths here are chosen by Slipway,
+// never by a client; names from outside are opened with open_beneath.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace slipway {
+
+// The whole content; kTooLarge beyond `limit`, kNotFound when there is no such file.
+Result<std::string> read_file(const std::filesystem::path& path, size_t limit = 64 << 20);
+
+// Writes aside, syncs, renames and syncs the folder: after a crash the old or the new content is there whole.
+Status replace_file(const std::filesystem::path& path, std::string_view content, mode_t mode = 0600);
+
+// Creates the folder and its parents, 0700.
+Status make_folders(const std::filesystem::path& path);
+
+Status write_all(int fd, std::string_view bytes);
+Status sync_folder(const std::filesystem::path& folder);
+
+// Opens `relative` below `folder` with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS): "..", absolute paths and
+// links out of the folder fail. Falls back to a check of each component where the kernel lacks the call.
+Result<UniqueFd> open_beneath(int folder_fd, std::string_view relative, int flags, mode_t mode = 0600);
+
+// True when `path` is relative, has no empty, "." or ".." component, no NUL and no backslash, and each component
+// has at most 255 bytes: a logical path that may become a file below a folder of ours.
+bool is_clean_relative_path(std::string_view path);
+
+// An exclusive flock held until destruction or the process's death, however it dies.
+class FileLock {
+ public:
+  // nullopt: another process holds it.
+  static Result<std::optional<FileLock>> try_take(const std::filesystem::path& path);
+  // Whether some process holds it now.
+  static bool is_held(const std::filesystem::path& path);
+  int fd() const { return fd_.get(); }
+
+ private:
+  explicit FileLock(UniqueFd fd) : fd_(std::move(fd)) {}
+  UniqueFd fd_;
+};
+
+}  // namespace slipway

@@ -1,0 +1,61 @@
+// The table of routes and the look-up in it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/message.h"
+
+namespace slipway::http {
+
+enum class BodyMode { kBuffered, kStreamed };
+
+using Handler = std::function<Result<Response>(const Request&)>;
+
+// One row: `{Method::kGet, "/api/v1/workspaces/{workspace}/runs/{run}", Access::kReader, show_run}`. A parameter
+// fills one segment; a last one written {path...} takes the rest of the path, slashes included.
+struct Route {
+  Route(Method method, std::string pattern, Access access, Handler handler, BodyMode body = BodyMode::kBuffered,
+        uint64_t body_limit = 4 << 20)
+      : method(method), pattern(std::move(pattern)), access(access), handler(std::move(handler)), body(body),
+        body_limit(body_limit) {}
+
+  Method method;
+  std::string pattern;
+  Access access;
+  Handler handler;
+  BodyMode body;
+  uint64_t body_limit;  // bytes; beyond it 413
+};
+
+struct Match {
+  const Route* route = nullptr;
+  std::map<std::string, std::string> params;
+};
+
+// Immutable once the server runs. Literal segments win over parameters.
+class Router {
+ public:
+  // Aborts on two routes with the same method and shape: a defect of the program.
+  void add(Route route);
+  void add(std::vector<Route> routes);
+
+  // kNotFound for an unknown path, kInvalidArgument for bad percent-encoding or a NUL; a known path with another
+  // method is kUnsupported and `allowed` lists what it takes.
+  Result<Match> find(Method method, std::string_view path, std::vector<Method>* allowed = nullptr) const;
+
+  const std::vector<Route>& routes() const { return routes_; }
+
+ private:
+  std::vector<Route> routes_;
+};
+
+// Decodes once; fails on "%zz", "%00" and a cut-off escape.
+Result<std::string> percent_decode(std::string_view text, bool plus_is_blank);
+std::string percent_encode(std::string_view text);
+Result<std::map<std::string, std::string>> parse_query(std::string_view query);
+
+}  // namespace slipway::http

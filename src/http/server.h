@@ -1,0 +1,65 @@
+// The HTTP/1.1 server: one coroutine a connection on a few I/O threads, handlers on a pool of workers. Everything
+// a peer can make it hold is bounded (Limits).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/notifier.h"
+#include "base/result.h"
+#include "http/router.h"
+
+namespace slipway::http {
+
+struct TlsFiles {
+  std::string certificate;  // PEM, with its chain
+  std::string key;          // PEM
+};
+
+struct Limits {
+  size_t header_bytes = 32 << 10;
+  size_t connections = 4096;            // beyond it the oldest idle connection is closed, or the new one gets 503
+  std::chrono::seconds header_time{10};  // from the first byte of a request (slowloris) to the end of its header
+  std::chrono::seconds idle_time{75};    // a kept-alive connection without a request
+  std::chrono::seconds progress_time{30};  // a body read or a write that does not move
+  std::chrono::seconds event_heartbeat{15};  // a comment line on a silent event stream; the token is checked again
+  size_t queued_requests = 1024;         // waiting for a worker; beyond it 503 with Retry-After
+};
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";
+  uint16_t port = 0;  // 0: any free one
+  std::optional<TlsFiles> tls;
+  Limits limits;
+  unsigned io_threads = 2;
+  unsigned workers = 32;
+};
+
+struct ServerCounters {
+  uint64_t requests = 0;
+  uint64_t open_connections = 0;
+  uint64_t rejected_connections = 0;
+};
+
+class Server {
+ public:
+  // The router, the authoriser and the notifier outlive the server.
+  Server(ServerOptions options, const Router& router, Authoriser& authoriser, Notifier& notifier);
+  ~Server();
+
+  // Binds and starts to answer; the message of a failure names the address and what to do.
+  Status start();
+  uint16_t port() const;
+  // Stops to accept, lets handlers in progress end (5 s at most), ends event streams, joins all threads.
+  void stop();
+  ServerCounters counters() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace slipway::http
