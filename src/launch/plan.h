@@ -1,0 +1,45 @@
+// From an attempt's order to the process on this node. Pure: all that the node contributes stands in
+// LaunchSite.
+//
+// A launcher turns the order of one rank into the program to start there. `single` starts the job's command
+// on every node as it is; MPI, TensorFlow and PyTorch launchers join it in the table of plan.cc, one file
+// each.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "launch/spec.h"
+
+namespace slipway::launch {
+
+// Where the process will run.
+struct LaunchSite {
+  std::filesystem::path folder;                    // the attempt's, absolute
+  std::string url;                                 // of the server
+  std::map<std::string, std::string> environment;  // the agent's own
+  std::string mark;                                // see SupervisorSpec::mark
+};
+
+struct LaunchPlan {
+  std::vector<std::string> argv;
+  std::map<std::string, std::string> environment;
+  std::filesystem::path work;
+  std::filesystem::path socket;
+};
+
+// In-job variables win over the job's own only where they start with SLIPWAY_; of the agent's environment
+// only PATH, HOME, LANG, USER and TMPDIR are passed on. kUnsupported for a launcher this program does not
+// have.
+Result<LaunchPlan> plan(const AttemptOrder& order, const LaunchSite& site);
+
+// The plan with the order's bounds: what the supervisor is given.
+Result<SupervisorSpec> supervisor_spec(const AttemptOrder& order, const LaunchSite& site);
+
+// The in-job socket of the attempt in `folder`: run.sock there, or, where that path is too long for a Unix
+// socket, a name made from it below /tmp/slipway-<uid>.
+std::filesystem::path socket_path(const std::filesystem::path& folder);
+
+}  // namespace slipway::launch

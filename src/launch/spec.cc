@@ -1,0 +1,113 @@
+#include "launch/spec.h"
+
+#include "base/file.h"
+
+namespace slipway::launch {
+namespace {
+
+double seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+Duration from_seconds(double value) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(value));
+}
+
+json::array to_json(const std::vector<int>& numbers) {
+  json::array array;
+  for (const int number : numbers) array.emplace_back(number);
+  return array;
+}
+
+Result<std::vector<int>> numbers_from_json(const json::array& array) {
+  std::vector<int> numbers;
+  for (const json::value& item : array) {
+    if (!item.is_int64() || item.get_int64() < 0 || item.get_int64() > 1024)
+      return fail(ErrorCode::kInvalidArgument,
+                  "the supervisor's order: 'gpu_indices' must hold small numbers");
+    numbers.push_back(static_cast<int>(item.get_int64()));
+  }
+  return numbers;
+}
+
+Result<json::object> read_document(const std::filesystem::path& folder) {
+  SLIPWAY_ASSIGN(const std::string text, read_file(folder / "spec.json"));
+  return parse_json_object(text, "spec.json");
+}
+
+}  // namespace
+
+json::object to_json(const SupervisorSpec& spec) {
+  return {
+      {"key", slipway::to_json(spec.key)},
+      {"mark", spec.mark},
+      {"argv", slipway::to_json(spec.argv)},
+      {"environment", slipway::to_json(spec.environment)},
+      {"work", spec.work},
+      {"socket", spec.socket},
+      {"limits",
+       {{"memory_bytes", spec.limits.memory_bytes}, {"cpus", spec.limits.cpus}, {"pids", spec.limits.pids}}},
+      {"timeout_seconds", seconds(spec.timeout)},
+      {"grace_seconds", seconds(spec.grace)},
+      {"log_quota_bytes", spec.log_quota_bytes},
+      {"gpu_indices", to_json(spec.gpu_indices)}};
+}
+
+Result<SupervisorSpec> supervisor_spec_from_json(const json::object& object) {
+  SupervisorSpec spec;
+  json::object key;
+  json::object limits;
+  json::array gpus;
+  double timeout = 0;
+  double grace = 10;
+  JsonFields fields(object, "the supervisor's order");
+  fields.required("key", key);
+  fields.required("mark", spec.mark);
+  fields.required("argv", spec.argv);
+  fields.required("environment", spec.environment);
+  fields.required("work", spec.work);
+  fields.required("socket", spec.socket);
+  fields.optional("limits", limits);
+  fields.optional("timeout_seconds", timeout);
+  fields.optional("grace_seconds", grace);
+  fields.optional("log_quota_bytes", spec.log_quota_bytes);
+  fields.optional("gpu_indices", gpus);
+  SLIPWAY_TRY(fields.finish_lenient());
+
+  JsonFields limit_fields(limits, "the supervisor's limits");
+  limit_fields.optional("memory_bytes", spec.limits.memory_bytes);
+  limit_fields.optional("cpus", spec.limits.cpus);
+  limit_fields.optional("pids", spec.limits.pids);
+  SLIPWAY_TRY(limit_fields.finish_lenient());
+
+  if (spec.argv.empty() || spec.argv.front().empty())
+    return fail(ErrorCode::kInvalidArgument, "the supervisor's order names no program");
+  SLIPWAY_ASSIGN(spec.key, attempt_key_from_json(key));
+  SLIPWAY_ASSIGN(spec.gpu_indices, numbers_from_json(gpus));
+  spec.timeout = from_seconds(timeout);
+  spec.grace = from_seconds(grace);
+  return spec;
+}
+
+Status write_spec(const std::filesystem::path& folder, const SupervisorSpec& spec,
+                  const AttemptOrder& order) {
+  json::object document = to_json(spec);
+  document.emplace("order", slipway::to_json(order));
+  return replace_file(folder / "spec.json", json::serialize(document));
+}
+
+Result<SupervisorSpec> read_spec(const std::filesystem::path& folder) {
+  SLIPWAY_ASSIGN(const json::object document, read_document(folder));
+  return supervisor_spec_from_json(document);
+}
+
+Result<AttemptOrder> read_order(const std::filesystem::path& folder) {
+  SLIPWAY_ASSIGN(const json::object document, read_document(folder));
+  json::object order;
+  JsonFields fields(document, "spec.json");
+  fields.required("order", order);
+  SLIPWAY_TRY(fields.finish_lenient());
+  return attempt_order_from_json(order);
+}
+
+}  // namespace slipway::launch
