@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <boost/json/parse.hpp>
+#include <cmath>
 #include <limits>
 
 namespace slipway {
@@ -158,6 +159,12 @@ json::array to_json(const std::vector<std::string>& list) {
   json::array array;
   for (const std::string& item : list) array.emplace_back(item);
   return array;
+}
+
+json::value json_number(double number) {
+  constexpr double kExact = 9e15;  // below 2^53 every whole double is the same integer
+  if (number == std::trunc(number) && std::abs(number) < kExact) return static_cast<int64_t>(number);
+  return number;
 }
 
 json::object to_json(const Error& error) {

@@ -101,6 +101,8 @@ class JsonFields {
 
 json::object to_json(const std::map<std::string, std::string>& map);
 json::array to_json(const std::vector<std::string>& list);
+// A whole number as 4, not as 4E0.
+json::value json_number(double number);
 
 // {"error": {"code", "message", "next"}}: the body of every failed request, and of `--json` on failure.
 json::object to_json(const Error& error);

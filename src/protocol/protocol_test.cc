@@ -1,0 +1,156 @@
+#include <gtest/gtest.h>
+
+#include "protocol/job.h"
+#include "protocol/node.h"
+
+namespace slipway {
+namespace {
+
+Job full_job() {
+  Job job;
+  job.experiment = ExperimentName("digits");
+  job.display_name = "first try \xc3\xa9";
+  job.compute = ClusterName("gpu");
+  job.environment = "torch-2.1";
+  job.command = {"python", "train.py", "--rate", "0.1", ""};
+  job.snapshot = std::string(64, 'a');
+  job.tags = {{"who", "me"}, {"why", "because\nso"}};
+  job.variables = {{"A", "1=2"}, {"EMPTY", ""}};
+  job.nodes = 3;
+  job.resources = {.cpus = 1.5, .memory_bytes = uint64_t{5} << 30, .gpus = 2};
+  job.timeout = std::chrono::hours(2);
+  job.grace = std::chrono::milliseconds(1500);
+  job.max_attempts = 5;
+  job.git = {.commit = "abc", .branch = "main", .remote = "https://example.org/r.git", .dirty = true};
+  return job;
+}
+
+Result<Job> read_job(std::string_view text) {
+  SLIPWAY_ASSIGN(const json::object object, parse_json_object(text, "the job"));
+  return job_from_json(object);
+}
+
+std::string refusal(std::string_view text) {
+  const auto job = read_job(text);
+  return job ? "taken" : job.error().message;
+}
+
+TEST(Job, ComesBackTheSameFromItsJson) {
+  const Job job = full_job();
+  const auto again = read_job(json::serialize(to_json(job)));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, job);
+}
+
+TEST(Job, WritesTimesAsSecondsAndWholeNumbersPlainly) {
+  const std::string text = json::serialize(to_json(full_job()));
+  EXPECT_NE(text.find(R"("timeout_seconds":7200)"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("grace_seconds":1.5E0)"), std::string::npos) << text;
+  EXPECT_NE(text.find(R"("nodes":3)"), std::string::npos) << text;
+}
+
+TEST(Job, HasDefaultsForAllButTheCommand) {
+  const auto job = read_job(R"({"command":["true"]})");
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->compute.str(), "local");
+  EXPECT_EQ(job->environment, "system");
+  EXPECT_EQ(job->grace, std::chrono::seconds(10));
+  EXPECT_EQ(refusal("{}"), "the job lacks the field 'command'");
+}
+
+TEST(Job, NamesTheFieldThatIsWrong) {
+  EXPECT_EQ(refusal(R"({"command":["true"],"node":2})"), "the job has an unknown field 'node'");
+  EXPECT_EQ(refusal(R"({"command":"true"})"), "the job: field 'command' must be a list of strings");
+  EXPECT_EQ(refusal(R"({"command":["true"],"nodes":0})"),
+            "the job: field 'nodes' must be between 1 and 1024");
+  EXPECT_EQ(refusal(R"({"command":["true"],"resources":{"cpu":1}})"),
+            "the resources has an unknown field 'cpu'");
+}
+
+TEST(Job, RefusesWhatCannotBeRun) {
+  EXPECT_EQ(refusal(R"({"command":[]})"), "the job has no command");
+  EXPECT_EQ(refusal(R"({"command":[""]})"), "the job has no command");
+  EXPECT_EQ(refusal(R"({"command":["a\u0000b"]})"), "an argument of the command holds a NUL byte");
+  EXPECT_EQ(refusal(R"({"command":["a"],"variables":{"A=B":"1"}})"),
+            "an environment variable of the job has no usable name");
+  EXPECT_EQ(refusal(R"({"command":["a"],"variables":{"SLIPWAY_TOKEN":"1"}})"),
+            "the environment variable 'SLIPWAY_TOKEN' cannot be set by a job");
+  EXPECT_EQ(refusal(R"({"command":["a"],"experiment":"../x"})"), "'../x' cannot be a experiment name");
+  EXPECT_NE(refusal(R"({"command":["a"],"timeout_seconds":-1})"), "taken");
+  EXPECT_NE(refusal(R"({"command":["a"],"timeout_seconds":1e400})"), "taken");
+  EXPECT_NE(refusal(R"({"command":["a"],"resources":{"cpus":1e400}})"), "taken");
+  EXPECT_NE(refusal(R"({"command":["a"],"snapshot":"../../etc/passwd"})"), "taken");
+}
+
+TEST(AttemptKey, RefusesARunThatCouldLeaveItsFolder) {
+  const auto read = [](std::string_view text) {
+    return attempt_key_from_json(*parse_json_object(text, "it"));
+  };
+  EXPECT_EQ(to_text(*read(R"({"run":"digits-x7k2mq9w","attempt":1,"rank":0,"reason":"more"})")),
+            "digits-x7k2mq9w.1.0");
+  EXPECT_FALSE(read(R"({"run":"../x","attempt":1,"rank":0})"));
+  EXPECT_FALSE(read(R"({"run":".x","attempt":1,"rank":0})"));
+  EXPECT_FALSE(read(R"({"run":"x","attempt":0,"rank":0})"));
+  EXPECT_FALSE(read(R"({"run":"x","attempt":1,"rank":-1})"));
+}
+
+TEST(AttemptOrder, ComesBackTheSameFromItsJson) {
+  AttemptOrder order;
+  order.key = {.run = RunId("digits-x7k2mq9w"), .attempt = 2, .rank = 1};
+  order.workspace = WorkspaceName("default");
+  order.job = full_job();
+  order.peers = {{0, NodeId("gpu-3f9a"), "10.0.0.1"}, {1, NodeId("gpu-77ab"), "10.0.0.2"}};
+  order.granted = {.cpus = 4, .memory_bytes = 1 << 30, .gpus = 1};
+  order.gpu_indices = {3};
+  order.run_token = Secret("slw_a_b");
+  order.log_quota_bytes = uint64_t{10} << 30;
+  const auto again =
+      attempt_order_from_json(*parse_json_object(json::serialize(to_json(order)), "the order"));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->key, order.key);
+  EXPECT_EQ(again->job, order.job);
+  ASSERT_EQ(again->peers.size(), 2U);
+  EXPECT_EQ(again->peers[1].address, "10.0.0.2");
+  EXPECT_EQ(again->granted, order.granted);
+  EXPECT_EQ(again->gpu_indices, order.gpu_indices);
+  EXPECT_EQ(again->run_token.reveal(), "slw_a_b");
+  EXPECT_EQ(again->log_quota_bytes, order.log_quota_bytes);
+}
+
+TEST(ExitStatus, ComesBackTheSameFromItsJson) {
+  const ExitStatus status{.code = 137,
+                          .signal = 9,
+                          .out_of_memory = true,
+                          .timed_out = false,
+                          .canceled = true,
+                          .killed_after_grace = true,
+                          .reason = "killed: out of memory (limit 512 MiB)",
+                          .started = {1},
+                          .ended = {2}};
+  const auto again = exit_status_from_json(to_json(status));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->code, 137);
+  EXPECT_EQ(again->signal, 9);
+  EXPECT_TRUE(again->out_of_memory && again->canceled && again->killed_after_grace && !again->timed_out);
+  EXPECT_EQ(again->reason, status.reason);
+  EXPECT_EQ(again->ended.micros, 2);
+  EXPECT_FALSE(again->good());
+}
+
+TEST(OutputFile, RefusesAPathThatLeavesTheFolder) {
+  OutputFile file{.path = "outputs/a", .digest = std::string(64, 'b'), .size = 7, .mode = 0755};
+  EXPECT_EQ(output_file_from_json(to_json(file))->mode, 0755);
+  file.path = "outputs/../../etc/passwd";
+  EXPECT_FALSE(output_file_from_json(to_json(file)));
+}
+
+TEST(NodeCapacity, ComesBackTheSameFromItsJson) {
+  const NodeCapacity capacity{.cpus = 2, .memory_bytes = 1 << 30, .gpus = 1, .gpu_names = {"H200"}};
+  const auto again = node_capacity_from_json(to_json(capacity));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->cpus, 2);
+  EXPECT_EQ(again->gpu_names, capacity.gpu_names);
+}
+
+}  // namespace
+}  // namespace slipway
