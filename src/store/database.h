@@ -97,6 +97,11 @@ class Writer : public Reader {
  public:
   // The number of rows changed. A violated uniqueness is kConflict.
   virtual Result<int64_t> execute(std::string_view sql, const Values& values = {}) = 0;
+  // The same, where the number does not matter.
+  Status run(std::string_view sql, const Values& values = {}) {
+    if (auto changed = execute(sql, values); !changed) return fail(std::move(changed).error());
+    return {};
+  }
   // Runs after the commit is on disk, on the writer thread: for wake-ups only.
   virtual void after_commit(std::function<void()> action) = 0;
 };
