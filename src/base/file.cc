@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/openat2.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -123,18 +122,33 @@ bool is_clean_relative_path(std::string_view path) {
   }
 }
 
+namespace {
+
+// A lock of the open file description: it goes with the last copy of the descriptor, like flock's, but unlike
+// flock's it can be asked about without being taken, so that a question never makes a taker fail.
+struct flock whole_file() {
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+}  // namespace
+
 Result<std::optional<FileLock>> FileLock::try_take(const fs::path& path) {
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd) return fail(errno_error(errno, fmt::format("open {}", path.string())));
-  if (::flock(fd.get(), LOCK_EX | LOCK_NB) == 0) return FileLock(std::move(fd));
-  if (errno == EWOULDBLOCK) return std::optional<FileLock>();
+  struct flock lock = whole_file();
+  if (::fcntl(fd.get(), F_OFD_SETLK, &lock) == 0) return FileLock(std::move(fd));
+  if (errno == EAGAIN || errno == EACCES) return std::optional<FileLock>();
   return fail(errno_error(errno, fmt::format("lock {}", path.string())));
 }
 
 bool FileLock::is_held(const fs::path& path) {
-  const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return false;
-  return ::flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  struct flock lock = whole_file();
+  return ::fcntl(fd.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
 }  // namespace slipway

@@ -34,12 +34,12 @@ Result<UniqueFd> open_beneath(int folder_fd, std::string_view relative, int flag
 // has at most 255 bytes: a logical path that may become a file below a folder of ours.
 bool is_clean_relative_path(std::string_view path);
 
-// An exclusive flock held until destruction or the process's death, however it dies.
+// An exclusive lock held until destruction or the process's death, however it dies.
 class FileLock {
  public:
   // nullopt: another process holds it.
   static Result<std::optional<FileLock>> try_take(const std::filesystem::path& path);
-  // Whether some process holds it now.
+  // Whether some process holds it now. Takes nothing: a `try_take` at the same moment is not disturbed.
   static bool is_held(const std::filesystem::path& path);
   int fd() const { return fd_.get(); }
 
