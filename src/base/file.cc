@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 
 #include <cerrno>
+#include <charconv>
 
 #include "base/failpoint.h"
 #include "base/random.h"
@@ -122,6 +123,19 @@ bool is_clean_relative_path(std::string_view path) {
   }
 }
 
+std::optional<uint64_t> process_start_ticks(pid_t pid) {
+  const auto stat = read_file(fmt::format("/proc/{}/stat", pid), 4096);
+  if (!stat) return std::nullopt;
+  // The second field is the program's name in brackets and may hold anything; the start time is the 22nd.
+  size_t at = stat->rfind(')');
+  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = stat->find(' ', at + 1);
+  if (at == std::string::npos) return std::nullopt;
+  uint64_t ticks = 0;
+  const char* begin = stat->data() + at + 1;
+  if (std::from_chars(begin, stat->data() + stat->size(), ticks).ec != std::errc()) return std::nullopt;
+  return ticks;
+}
+
 namespace {
 
 // A lock of the open file description: it goes with the last copy of the descriptor, like flock's, but unlike
@@ -139,9 +153,15 @@ Result<std::optional<FileLock>> FileLock::try_take(const fs::path& path) {
   UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!fd) return fail(errno_error(errno, fmt::format("open {}", path.string())));
   struct flock lock = whole_file();
-  if (::fcntl(fd.get(), F_OFD_SETLK, &lock) == 0) return FileLock(std::move(fd));
-  if (errno == EAGAIN || errno == EACCES) return std::optional<FileLock>();
-  return fail(errno_error(errno, fmt::format("lock {}", path.string())));
+  if (::fcntl(fd.get(), F_OFD_SETLK, &lock) != 0) {
+    if (errno == EAGAIN || errno == EACCES) return std::optional<FileLock>();
+    return fail(errno_error(errno, fmt::format("lock {}", path.string())));
+  }
+  const pid_t self = ::getpid();
+  const std::string holder = fmt::format("{} {}\n", self, process_start_ticks(self).value_or(0));
+  // On a full disk the lock holds all the same; only who holds it is not known.
+  if (::ftruncate(fd.get(), 0) == 0) (void)!::pwrite(fd.get(), holder.data(), holder.size(), 0);
+  return FileLock(std::move(fd));
 }
 
 bool FileLock::is_held(const fs::path& path) {
@@ -149,6 +169,20 @@ bool FileLock::is_held(const fs::path& path) {
   if (!fd) return false;
   struct flock lock = whole_file();
   return ::fcntl(fd.get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+std::optional<FileLock::Holder> FileLock::holder(const fs::path& path) {
+  if (!is_held(path)) return std::nullopt;
+  const auto content = read_file(path, 4096);
+  if (!content) return std::nullopt;
+  Holder holder;
+  const char* const end = content->data() + content->size();
+  const auto pid = std::from_chars(content->data(), end, holder.pid);
+  if (pid.ec != std::errc() || pid.ptr == end || holder.pid <= 0) return std::nullopt;
+  if (std::from_chars(pid.ptr + 1, end, holder.start_ticks).ec != std::errc()) return std::nullopt;
+  // Between taking the lock and writing into it, the file still names the holder before.
+  if (process_start_ticks(holder.pid) != holder.start_ticks) return std::nullopt;
+  return holder;
 }
 
 }  // namespace slipway

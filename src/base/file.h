@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -34,13 +35,25 @@ Result<UniqueFd> open_beneath(int folder_fd, std::string_view relative, int flag
 // has at most 255 bytes: a logical path that may become a file below a folder of ours.
 bool is_clean_relative_path(std::string_view path);
 
+// When that process was started, in clock ticks since boot; nullopt: there is none.
+std::optional<uint64_t> process_start_ticks(pid_t pid);
+
 // An exclusive lock held until destruction or the process's death, however it dies.
 class FileLock {
  public:
-  // nullopt: another process holds it.
+  // The process that took it: the pid counts only together with the start time, since pids are used again.
+  struct Holder {
+    pid_t pid = 0;
+    uint64_t start_ticks = 0;  // of the process, as in /proc/<pid>/stat
+    bool operator==(const Holder&) const = default;
+  };
+
+  // nullopt: another process holds it. Writes the holder into the file.
   static Result<std::optional<FileLock>> try_take(const std::filesystem::path& path);
   // Whether some process holds it now. Takes nothing: a `try_take` at the same moment is not disturbed.
   static bool is_held(const std::filesystem::path& path);
+  // Who holds it: nullopt when nobody does, or when the process that took it is not there (any more, or yet).
+  static std::optional<Holder> holder(const std::filesystem::path& path);
   int fd() const { return fd_.get(); }
 
  private:

@@ -56,5 +56,25 @@ TEST_F(FileLockTest, IsLetGoWhenItsHolderIsKilled) {
   ::close(ready[1]);
 }
 
+TEST_F(FileLockTest, NamesItsHolderForAsLongAsItIsHeld) {
+  {
+    const auto lock = FileLock::try_take(path_);
+    ASSERT_TRUE(lock && lock->has_value());
+    const auto holder = FileLock::holder(path_);
+    ASSERT_TRUE(holder);
+    EXPECT_EQ(holder->pid, ::getpid());
+    EXPECT_EQ(holder->start_ticks, process_start_ticks(::getpid()));
+  }
+  EXPECT_FALSE(FileLock::holder(path_));
+}
+
+TEST_F(FileLockTest, AReusedPidIsNotTakenForTheHolder) {
+  const auto lock = FileLock::try_take(path_);
+  ASSERT_TRUE(lock && lock->has_value());
+  const std::string stale = std::to_string(::getpid()) + " 12345\n";
+  ASSERT_EQ(::pwrite((*lock)->fd(), stale.data(), stale.size(), 0), static_cast<ssize_t>(stale.size()));
+  EXPECT_FALSE(FileLock::holder(path_));
+}
+
 }  // namespace
 }  // namespace slipway
