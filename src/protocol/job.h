@@ -13,7 +13,8 @@
 
 namespace slipway {
 
-// A share of one node. Zero CPUs or memory means the whole node.
+// A share of one node. All zero means the whole node; otherwise CPUs or memory that are 0 follow, in proportion, what
+// is named (compute/shares.h).
 struct Resources {
   double cpus = 0;
   uint64_t memory_bytes = 0;

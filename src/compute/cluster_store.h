@@ -1,0 +1,43 @@
+// Clusters and nodes in the metadata store. Every function works inside the caller's transaction.
+#pragma once
+
+#include <vector>
+
+#include "compute/cluster.h"
+#include "store/database.h"
+
+namespace slipway::compute {
+
+// A node as it is remembered across restarts. What it is doing now is in the NodeRegistry.
+struct NodeRecord {
+  NodeId id;
+  ClusterKey cluster;
+  NodeCapacity capacity;
+  std::vector<int> gpu_indices;
+  bool draining = false;
+  Timestamp created_at;
+};
+
+// kConflict when the name is taken in that workspace.
+Status insert_cluster(store::Writer& writer, const ClusterSpec& spec);
+// kNotFound, with the names there are.
+Result<ClusterSpec> find_cluster(store::Reader& reader, const ClusterKey& key);
+// By name, after `after`, at most `limit`.
+Result<std::vector<ClusterSpec>> list_clusters(store::Reader& reader, const WorkspaceName& workspace,
+                                               std::string_view after = "", size_t limit = 1000);
+// Of all workspaces: for the start of the server.
+Result<std::vector<ClusterSpec>> all_clusters(store::Reader& reader);
+Status update_cluster(store::Writer& writer, const ClusterSpec& spec);
+// kConflict for `local`, which always exists, and while the cluster has nodes.
+Status delete_cluster(store::Writer& writer, const ClusterKey& key);
+
+Status insert_node(store::Writer& writer, const NodeRecord& node);
+Status set_node_draining(store::Writer& writer, const NodeId& node);
+// Harmless when it is not there.
+Status delete_node(store::Writer& writer, const NodeId& node);
+Result<std::vector<NodeRecord>> all_nodes(store::Reader& reader);
+
+// A fresh id: "cpu-cluster-3f9a2k".
+NodeId new_node_id(const ClusterName& cluster);
+
+}  // namespace slipway::compute

@@ -1,0 +1,36 @@
+// The arithmetic of shares of a node.
+//
+// CPUs are counted in thousandths, so that ten runs of 0.1 CPUs fill one CPU exactly and an empty node is
+// exactly empty again when the last of them has left.
+#pragma once
+
+#include <cstdint>
+
+#include "protocol/job.h"
+#include "protocol/node.h"
+
+namespace slipway::compute {
+
+struct Amount {
+  int64_t milli_cpus = 0;
+  int64_t memory_bytes = 0;
+  int gpus = 0;
+  bool operator==(const Amount&) const = default;
+  Amount& operator+=(const Amount& other);
+  Amount& operator-=(const Amount& other);
+  bool fits_in(const Amount& room) const;
+};
+
+Amount to_amount(const NodeCapacity& capacity);
+Amount to_amount(const Resources& resources);
+Resources to_resources(const Amount& amount);
+
+// A job that names nothing asks for the whole node, GPUs included.
+bool asks_for_whole_node(const Resources& asked);
+
+// What `asked` comes to on a node of that size: the whole node when nothing is named; otherwise what is
+// named, and of the CPUs or the memory that are not named the same fraction as of the largest that is. CPUs
+// and memory of the result are never 0; it may be larger than the node, and then fits nowhere.
+Amount share_of(const Resources& asked, const Amount& node);
+
+}  // namespace slipway::compute

@@ -1,0 +1,23 @@
+#include "environments/environment.h"
+
+#include <fmt/format.h>
+
+#include "base/ids.h"
+
+namespace slipway::environments {
+
+Status check_environment(std::string_view name) {
+  SLIPWAY_TRY(check_name(name, "environment"));
+  if (name == kSystem) return {};
+  return fail(
+      ErrorCode::kUnsupported, fmt::format("there is no environment '{}'", name),
+      "use 'system', the interpreters and libraries installed on the node; it is the only one so far");
+}
+
+Result<PreparedEnvironment> prepare(std::string_view name, const BuildLog& log) {
+  SLIPWAY_TRY(check_environment(name));
+  log("environment 'system': the node's own programs, nothing to build");
+  return PreparedEnvironment{};
+}
+
+}  // namespace slipway::environments
