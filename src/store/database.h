@@ -1,13 +1,14 @@
 // The metadata store behind a small SQL interface.
 //
-// Statements are written in the subset that SQLite and PostgreSQL share: `?` placeholders, ON CONFLICT, RETURNING,
-// BIGINT, DOUBLE PRECISION, TEXT, BYTEA written as BLOB. What differs (placeholder style, type names, locking)
-// is the back end's business; callers hold no dialect.
+// Statements are written in the subset that SQLite and PostgreSQL share: `?` placeholders, ON CONFLICT,
+// RETURNING, BIGINT, DOUBLE PRECISION, TEXT, BYTEA written as BLOB. What differs (placeholder style, type
+// names, locking) is the back end's business; callers hold no dialect.
 //
 // Invariants
 //   1. Only the writer thread writes. A closure passed to `write` runs there, inside one transaction.
 //   2. `write` returns a success only after the transaction is on disk. Closures that wait together share one
-//      transaction and one sync; one that fails is rolled back alone (savepoint) and does not hurt its neighbours.
+//      transaction and one sync; one that fails is rolled back alone (savepoint) and does not hurt its
+//      neighbours.
 //   3. Readers see a consistent snapshot and never block the writer.
 #pragma once
 
@@ -30,19 +31,19 @@ namespace slipway::store {
 // A value bound to a `?`. Strings are copied.
 class Value {
  public:
-  Value(std::nullptr_t) {}                                                      // NOLINT(google-explicit-constructor)
+  Value(std::nullptr_t) {}  // NOLINT(google-explicit-constructor)
   template <class T>
     requires std::integral<T>
-  Value(T number) : value_(static_cast<int64_t>(number)) {}                     // NOLINT(google-explicit-constructor)
-  Value(double number) : value_(number) {}                                      // NOLINT(google-explicit-constructor)
-  Value(const char* text) : value_(std::string(text)) {}                        // NOLINT(google-explicit-constructor)
-  Value(std::string text) : value_(std::move(text)) {}                          // NOLINT(google-explicit-constructor)
-  Value(std::string_view text) : value_(std::string(text)) {}                   // NOLINT(google-explicit-constructor)
-  Value(Timestamp time) : value_(time.micros) {}                                // NOLINT(google-explicit-constructor)
+  Value(T number) : value_(static_cast<int64_t>(number)) {}    // NOLINT(google-explicit-constructor)
+  Value(double number) : value_(number) {}                     // NOLINT(google-explicit-constructor)
+  Value(const char* text) : value_(std::string(text)) {}       // NOLINT(google-explicit-constructor)
+  Value(std::string text) : value_(std::move(text)) {}         // NOLINT(google-explicit-constructor)
+  Value(std::string_view text) : value_(std::string(text)) {}  // NOLINT(google-explicit-constructor)
+  Value(Timestamp time) : value_(time.micros) {}               // NOLINT(google-explicit-constructor)
   template <class Tag>
-  Value(const Id<Tag>& id) : value_(id.str()) {}                                // NOLINT(google-explicit-constructor)
+  Value(const Id<Tag>& id) : value_(id.str()) {}  // NOLINT(google-explicit-constructor)
   template <class T>
-  Value(const std::optional<T>& maybe) {                                        // NOLINT(google-explicit-constructor)
+  Value(const std::optional<T>& maybe) {  // NOLINT(google-explicit-constructor)
     if (maybe) *this = Value(*maybe);
   }
   static Value blob(std::string bytes) {
@@ -89,7 +90,8 @@ using Values = std::vector<Value>;
 class Reader {
  public:
   virtual ~Reader() = default;
-  virtual Status query(std::string_view sql, const Values& values, const std::function<void(const Row&)>& on_row) = 0;
+  virtual Status query(std::string_view sql, const Values& values,
+                       const std::function<void(const Row&)>& on_row) = 0;
 };
 
 // Reads and writes inside the writer's transaction.
@@ -119,23 +121,29 @@ class Database {
   virtual bool writable(std::string* why = nullptr) const = 0;
 };
 
-// One step of the schema, in order of `version`, each in one transaction together with the version it leads to.
+// One step of the schema, in order of `version`; the step and the version it leads
+// to are one transaction.
 struct Migration {
   int version;
   std::string_view name;
-  std::string_view sql;  // statements separated by ';'
+  std::string_view sql;  // statements separated by ';'; BIGSERIAL PRIMARY KEY numbers rows by itself
 };
 
 struct SqliteOptions {
   std::string path;
-  size_t queue_limit = 4096;   // writes waiting
-  size_t group_limit = 256;    // writes sharing one transaction
-  unsigned readers = 4;
+  size_t queue_limit = 4096;                       // writes waiting
+  size_t group_limit = 256;                        // writes sharing one transaction
+  unsigned readers = 4;                            // connections; opened when first needed
+  Duration busy_time = std::chrono::seconds(2);    // for another process's lock, then kUnavailable
+  Duration write_time = std::chrono::seconds(20);  // in the queue, then kUnavailable
+  Duration read_time = std::chrono::seconds(20);   // for a free reader, then kUnavailable
 };
 
-// Opens or creates the file and brings it to the newest migration. kConflict when it was written by a newer program
-// (the file is left untouched), kInternal with a clear sentence when the file is damaged (quick_check).
-Result<std::unique_ptr<Database>> open_sqlite(const SqliteOptions& options, const std::vector<Migration>& migrations);
+// Opens or creates the file and brings it to the newest migration. kConflict when it was written by a newer
+// program (the file is left untouched), kInternal with a clear sentence when the file is damaged
+// (quick_check).
+Result<std::unique_ptr<Database>> open_sqlite(const SqliteOptions& options,
+                                              const std::vector<Migration>& migrations);
 
 // The migrations of this program.
 const std::vector<Migration>& migrations();
