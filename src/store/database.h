@@ -121,8 +121,8 @@ class Database {
   virtual bool writable(std::string* why = nullptr) const = 0;
 };
 
-// One step of the schema, in order of `version`; the step and the version it leads
-// to are one transaction.
+// One step of the schema, in order of `version`; a step and the version it leads to are one
+// transaction.
 struct Migration {
   int version;
   std::string_view name;
