@@ -1,0 +1,21 @@
+// UTF-8 as the standard has it: no overlong forms, no surrogates, nothing beyond U+10FFFF.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace slipway {
+
+struct Utf8 {
+  char32_t code = 0;
+  size_t size = 1;  // bytes taken; 1 for a byte that begins no character
+  bool valid = false;
+};
+
+// The first character of `text`, which is not empty.
+Utf8 decode_utf8(std::string_view text);
+// How many bytes from the beginning are whole characters.
+size_t valid_utf8_prefix(std::string_view bytes);
+inline bool is_utf8(std::string_view bytes) { return valid_utf8_prefix(bytes) == bytes.size(); }
+
+}  // namespace slipway
