@@ -21,6 +21,8 @@ struct LaunchSite {
   std::string url;                                 // of the server
   std::map<std::string, std::string> environment;  // the agent's own
   std::string mark;                                // see SupervisorSpec::mark
+  std::string path_prefix;                         // of the prepared environment: folders before PATH
+  std::map<std::string, std::string> variables;    // of the prepared environment
 };
 
 struct LaunchPlan {
