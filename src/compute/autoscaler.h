@@ -6,7 +6,7 @@
 //   3. A node is stopped only when it has been draining, so that nothing new was sent to it, and holds no
 //   attempt; or
 //      when it never came up or is lost.
-//   4. While runs wait, no node that they could use is let go.
+//   4. While runs wait, no node of the right size is let go, unless there are more than max.
 #pragma once
 
 #include <optional>

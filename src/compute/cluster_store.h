@@ -13,7 +13,10 @@ struct NodeRecord {
   NodeId id;
   ClusterKey cluster;
   NodeCapacity capacity;
-  std::vector<int> gpu_indices;
+  std::vector<int> gpu_indices;  // of the machine; as many as capacity.gpus
+  std::string address;           // as peers reach it; known once it has registered
+  int pid = 0;                   // of its agent
+  bool registered = false;
   bool draining = false;
   Timestamp created_at;
 };
@@ -30,14 +33,20 @@ Result<std::vector<ClusterSpec>> all_clusters(store::Reader& reader);
 Status update_cluster(store::Writer& writer, const ClusterSpec& spec);
 // kConflict for `local`, which always exists, and while the cluster has nodes.
 Status delete_cluster(store::Writer& writer, const ClusterKey& key);
+// All of a workspace that goes, `local` too. kConflict while one of them has nodes.
+Status delete_clusters_of(store::Writer& writer, const WorkspaceName& workspace);
 
 Status insert_node(store::Writer& writer, const NodeRecord& node);
+// The agent's own word replaces what was planned. kNotFound: no such node.
+Status set_node_registered(store::Writer& writer, const NodeId& node, const NodeCapacity& capacity,
+                           const std::string& address, int pid, Timestamp now);
 Status set_node_draining(store::Writer& writer, const NodeId& node);
 // Harmless when it is not there.
 Status delete_node(store::Writer& writer, const NodeId& node);
 Result<std::vector<NodeRecord>> all_nodes(store::Reader& reader);
 
-// A fresh id: "cpu-cluster-3f9a2k".
+// A fresh id: "cpu-cluster-3f9a2k". 30 random bits: an id that is taken is a kConflict of insert_node, to be
+// tried again.
 NodeId new_node_id(const ClusterName& cluster);
 
 }  // namespace slipway::compute

@@ -27,7 +27,8 @@ struct GpuSample {
 // Holds the library open. Thread-safe, since NVML is.
 class GpuMonitor {
  public:
-  GpuMonitor();
+  // `library`: another one for tests.
+  explicit GpuMonitor(const char* library = "libnvidia-ml.so.1");
   ~GpuMonitor();
   GpuMonitor(const GpuMonitor&) = delete;
   GpuMonitor& operator=(const GpuMonitor&) = delete;

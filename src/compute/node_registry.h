@@ -35,8 +35,6 @@ struct NodeInfo {
   NodeState state = NodeState::kStarting;
   Amount free;
   std::vector<AttemptKey> attempts;
-  std::string address;
-  int pid = 0;
   bool heard_since_start = false;  // of this server
   std::optional<Timestamp> last_seen_at;
 };
@@ -46,6 +44,7 @@ class NodeRegistry {
  public:
   // A node takes new work only while it was heard from within `fresh`.
   explicit NodeRegistry(const Clock& clock, Duration fresh = std::chrono::seconds(15));
+  ~NodeRegistry();
 
   // A node that is being started, or at the server's start one that is remembered. False: known already.
   bool add(NodeRecord node);
@@ -87,7 +86,6 @@ class NodeRegistry {
 
   const Clock& clock_;
   const Duration fresh_;
-  const Monotonic started_;
   mutable std::mutex mutex_;
   std::map<NodeId, std::unique_ptr<Entry>> nodes_;
   std::map<AttemptKey, NodeId> holders_;

@@ -45,9 +45,12 @@ struct ClusterView {
   ClusterName name;
   int max_nodes = 1;
   Amount node_size;  // of a node started now
-  std::string
-      start_problem;  // why no node comes up at the moment: "the agent cannot be started: ..."; mostly empty
+  Amount machine;    // no cluster here can have larger nodes
+  // Why no node comes up at the moment: "the agent ended at once, 3 times"; mostly empty.
+  std::string start_problem;
 };
+
+ClusterView cluster_view(const ClusterSpec& spec, const Machine& machine);
 
 struct Grant {
   NodeId node;
@@ -63,6 +66,7 @@ struct Placement {
 
 struct SchedulerResult {
   std::vector<Placement> placements;
+  bool runs_wait = false;  // a run that the cluster can hold is left waiting
 };
 
 SchedulerResult schedule(const WaitingRuns& queue, std::span<const NodeView> nodes,

@@ -1,5 +1,7 @@
 #include "compute/shares.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -47,6 +49,30 @@ Resources to_resources(const Amount& amount) {
   return {.cpus = static_cast<double>(amount.milli_cpus) / 1000,
           .memory_bytes = static_cast<uint64_t>(std::max<int64_t>(amount.memory_bytes, 0)),
           .gpus = amount.gpus};
+}
+
+std::string cpus_text(int64_t milli_cpus) {
+  return fmt::format("{} CPU{}", static_cast<double>(milli_cpus) / 1000, milli_cpus == 1000 ? "" : "s");
+}
+
+std::string memory_text(int64_t memory_bytes) {
+  constexpr int64_t kMebibyte = 1 << 20;
+  constexpr int64_t kGibibyte = 1 << 30;
+  if (memory_bytes < kMebibyte) return fmt::format("{} bytes", memory_bytes);
+  if (memory_bytes < kGibibyte) return fmt::format("{} MiB", memory_bytes / kMebibyte);
+  const double gibibytes = static_cast<double>(memory_bytes) / kGibibyte;
+  return fmt::format("{:.{}f} GiB", gibibytes, memory_bytes % kGibibyte == 0 ? 0 : 1);
+}
+
+std::string gpus_text(int gpus) {
+  return fmt::format("{} GPU{}", gpus, gpus == 1 ? "" : "s");
+}
+
+std::string to_text(const Amount& amount) {
+  const std::string cpus = cpus_text(amount.milli_cpus);
+  const std::string memory = memory_text(amount.memory_bytes);
+  if (amount.gpus == 0) return fmt::format("{} and {}", cpus, memory);
+  return fmt::format("{}, {} and {}", cpus, memory, gpus_text(amount.gpus));
 }
 
 bool asks_for_whole_node(const Resources& asked) {

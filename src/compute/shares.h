@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "protocol/job.h"
 #include "protocol/node.h"
@@ -24,6 +25,10 @@ struct Amount {
 Amount to_amount(const NodeCapacity& capacity);
 Amount to_amount(const Resources& resources);
 Resources to_resources(const Amount& amount);
+std::string cpus_text(int64_t milli_cpus);      // "1 CPU", "0.5 CPUs"
+std::string memory_text(int64_t memory_bytes);  // "512 MiB", "3.5 GiB"
+std::string gpus_text(int gpus);                // "1 GPU"
+std::string to_text(const Amount& amount);      // "2 CPUs, 3.5 GiB and 1 GPU"
 
 // A job that names nothing asks for the whole node, GPUs included.
 bool asks_for_whole_node(const Resources& asked);

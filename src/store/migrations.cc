@@ -62,6 +62,7 @@ CREATE TABLE nodes (
   memory_bytes BIGINT NOT NULL DEFAULT 0,
   gpus BIGINT NOT NULL DEFAULT 0,
   gpu_names TEXT NOT NULL DEFAULT '[]',
+  gpu_indices TEXT NOT NULL DEFAULT '[]',
   address TEXT NOT NULL DEFAULT '',
   pid BIGINT NOT NULL DEFAULT 0,
   created_at BIGINT NOT NULL,

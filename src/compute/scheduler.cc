@@ -1,0 +1,80 @@
+#include "compute/scheduler.h"
+
+#include <algorithm>
+
+#include "compute/slots.h"
+
+namespace slipway::compute {
+
+namespace {
+
+// Of the queue, when nodes are counted for it: with so many waiting, the answer is "as many as allowed" in
+// any case that matters.
+constexpr size_t kMostCounted = 1024;
+
+Placement place(const WaitingRun& run, const std::vector<Slot*>& room) {
+  Placement placement{.seq = run.seq, .run = run.run, .grants = {}};
+  placement.grants.reserve(room.size());
+  for (Slot* slot : room) {
+    const Amount share = share_of(run.asked, slot->total);
+    const auto first = slot->view->free_gpus.begin() + static_cast<std::ptrdiff_t>(slot->gpus_taken);
+    placement.grants.push_back(
+        {.node = slot->view->id, .granted = to_resources(share), .gpu_indices = {first, first + share.gpus}});
+    take(*slot, share);
+  }
+  return placement;
+}
+
+bool any_room(const std::vector<Slot>& slots) {
+  return std::ranges::any_of(slots, [](const Slot& slot) { return !slot.kept && slot.free.milli_cpus > 0; });
+}
+
+}  // namespace
+
+ClusterView cluster_view(const ClusterSpec& spec, const Machine& machine) {
+  return {.name = spec.name,
+          .max_nodes = spec.max_nodes,
+          .node_size = to_amount(node_size(spec, machine).capacity),
+          .machine = to_amount(NodeCapacity{.cpus = machine.cpus,
+                                            .memory_bytes = machine.memory_bytes,
+                                            .gpus = static_cast<int>(machine.gpus.size()),
+                                            .gpu_names = {}}),
+          .start_problem = ""};
+}
+
+SchedulerResult schedule(const WaitingRuns& queue, std::span<const NodeView> nodes,
+                         const ClusterView& cluster) {
+  SchedulerResult result;
+  std::vector<Slot> slots = slots_of(nodes);
+  size_t behind_head = 0;
+  for (const WaitingRun& run : queue) {
+    if (result.runs_wait && (++behind_head > kLookAhead || !any_room(slots))) break;
+    const std::vector<Slot*> room = find_room(slots, run);
+    if (room.size() == static_cast<size_t>(run.nodes)) {
+      result.placements.push_back(place(run, room));
+    } else if (!result.runs_wait && can_ever_fit(run, cluster)) {
+      keep_for(slots, run);
+      result.runs_wait = true;
+    }
+  }
+  return result;
+}
+
+int nodes_wanted(const WaitingRuns& queue, std::span<const NodeView> nodes, const ClusterView& cluster) {
+  const auto starting = std::ranges::count_if(nodes, &NodeView::starting);
+  const int most = cluster.max_nodes - static_cast<int>(std::ssize(nodes) - starting);
+  std::vector<Slot> slots = slots_of(nodes);
+  int wanted = 0;
+  for (size_t i = 0; i < std::min(queue.size(), kMostCounted) && wanted < most; ++i) {
+    const WaitingRun& run = queue[i];
+    if (!can_ever_fit(run, cluster)) continue;
+    const int missing = std::min(run.nodes - static_cast<int>(find_room(slots, run).size()), most - wanted);
+    const Slot fresh{.total = cluster.node_size, .free = cluster.node_size};
+    if (missing > 0) slots.insert(slots.end(), static_cast<size_t>(missing), fresh);
+    wanted += std::max(missing, 0);
+    for (Slot* slot : find_room(slots, run)) take(*slot, share_of(run.asked, slot->total));
+  }
+  return wanted;
+}
+
+}  // namespace slipway::compute
