@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "snapshot/utf8.h"
+#include "base/utf8.h"
 
 namespace slipway::snapshot {
 namespace {

@@ -11,8 +11,8 @@
 #include <memory>
 
 #include "base/file.h"
+#include "base/utf8.h"
 #include "snapshot/ignore.h"
-#include "snapshot/utf8.h"
 
 namespace slipway::snapshot {
 namespace {
