@@ -1,8 +1,14 @@
 // Artifacts by digest: one interface; a folder now, object storage later.
 //
 // Invariants
-//   1. A blob that can be opened matches its digest: it is written aside, hashed, synced, renamed, its folder synced.
-//   2. A blob is deleted only by `sweep`, which asks the reference table (references.h) in the same step.
+//   1. A blob that can be opened matches its digest: it is written aside, hashed, synced, renamed, its folder
+//   synced.
+//   2. A blob is deleted only by the Sweeper, which asks the reference table (references.h) in the same step.
+//   3. Whatever puts a blob there, even one that was there already, makes it young again, so that the sweeper
+//   leaves
+//      it alone until its reference is written.
+//
+// Thread-safe, and several processes may share one folder. A store outlives its writers.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +17,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/clock.h"
 #include "base/digest.h"
 #include "base/fd.h"
 #include "base/result.h"
@@ -23,17 +31,24 @@ struct OpenBlob {
   uint64_t size = 0;
 };
 
-// Takes the bytes of one blob. Destroyed without `finish`: nothing becomes visible.
+// Takes the bytes of one blob. One thread at a time. Destroyed without `finish` or `suspend`: the bytes are
+// dropped.
 class BlobWriter {
  public:
   virtual ~BlobWriter() = default;
+  // Hashes and writes without copying. After an error only destruction is left.
   virtual Status append(std::string_view bytes) = 0;
   // Bytes held so far, those of an earlier interrupted upload included.
   virtual uint64_t offset() const = 0;
-  // Keeps what is there for a later `resume`, and lets go of it.
+  // Keeps what is there for a later `begin` of the same digest, and lets go of it.
   virtual void suspend() = 0;
-  // Makes the blob durable and visible. kInvalidArgument when the digest or the size is another: the bytes are dropped.
+  // Makes the blob durable and visible. kInvalidArgument when the digest is another: the bytes are dropped.
   virtual Result<Digest> finish() = 0;
+};
+
+struct NamedContent {
+  Digest digest;
+  std::string content;
 };
 
 class BlobStore {
@@ -46,19 +61,25 @@ class BlobStore {
 
   // Stores bytes that are at hand.
   virtual Result<Digest> put(std::string_view content) = 0;
-  // Starts or resumes the upload of a blob whose digest is known. kConflict while another upload of the same one runs.
+  // Stores many small ones for the price of few syncs. kInvalidArgument names the first whose digest is
+  // another; then none of them has become visible.
+  virtual Status put_all(const std::vector<NamedContent>& blobs) = 0;
+  // Starts or resumes the upload of a blob whose digest is known. kConflict while another upload of the same
+  // one runs.
   virtual Result<std::unique_ptr<BlobWriter>> begin(const Digest& expected) = 0;
   // How much of an interrupted upload is held; 0 when none.
   virtual uint64_t partial_size(const Digest& digest) = 0;
 
-  // Removes bytes. For the sweeper alone.
-  virtual Status remove(const Digest& digest) = 0;
+  // Frees the bytes of a blob that has not become young for `unused`, and says how many; nullopt when it
+  // stays or is not there. Whoever reads it goes on reading. For the sweeper, and for a cache.
+  virtual Result<std::optional<uint64_t>> remove(const Digest& digest,
+                                                 Duration unused = Duration::zero()) = 0;
   virtual Status for_each(const std::function<void(const Digest&, uint64_t size)>& visit) = 0;
-  // Drops interrupted uploads older than a day.
+  // Drops uploads that were interrupted more than a day ago.
   virtual void drop_stale_partials() = 0;
 };
 
-// `folder`/ab/cdef...; `folder`/.partial/<digest> for uploads in progress.
+// `folder`/ab/cdef...; `folder`/.partial/<digest> for uploads in progress. Creates what is missing.
 Result<std::unique_ptr<BlobStore>> open_folder_store(const std::string& folder);
 
 }  // namespace slipway::blobs

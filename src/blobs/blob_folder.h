@@ -1,0 +1,48 @@
+// The folder beneath a store: names from digests, and the two steps that must not overtake each other,
+// publishing a blob and removing one.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace slipway::blobs {
+
+class BlobFolder {
+ public:
+  static Result<std::unique_ptr<BlobFolder>> open(const std::string& path);
+
+  // "ab/cdef...": relative to root(). Digests are the only source of names in here.
+  static std::string name_of(const Digest& digest);
+
+  int root() const { return root_.get(); }
+  int partial() const { return partial_.get(); }
+
+  // Gives a file of partial(), whose bytes are on disk, its name. The name itself is durable after
+  // `sync_names`.
+  Status publish(const std::string& partial_name, const Digest& digest);
+  Status sync_names(const std::vector<Digest>& digests);
+  // Makes a blob young; false when it is not there.
+  bool touch(const Digest& digest);
+  // See BlobStore::remove.
+  Result<std::optional<uint64_t>> remove(const Digest& digest, Duration unused);
+
+ private:
+  BlobFolder(UniqueFd root, UniqueFd partial) : root_(std::move(root)), partial_(std::move(partial)) {}
+
+  std::mutex& lock_for(const Digest& digest) { return locks_[digest.bytes()[0] % locks_.size()]; }
+
+  UniqueFd root_;
+  UniqueFd partial_;
+  std::array<std::mutex, 16> locks_;  // between publish, touch and remove of one digest
+};
+
+}  // namespace slipway::blobs
