@@ -185,7 +185,7 @@ CREATE TABLE idempotency (
 );
 CREATE INDEX idempotency_by_age ON idempotency (created_at);
 
--- special: NaN, Infinity or -Infinity, which a number column does not keep; value is then NULL.
+-- special: NaN, Infinity, -Infinity or -0, which a number column does not keep; value is then NULL.
 CREATE TABLE metric_points (
   position BIGSERIAL PRIMARY KEY,
   run TEXT NOT NULL,
@@ -196,6 +196,7 @@ CREATE TABLE metric_points (
   special TEXT
 );
 CREATE INDEX metric_points_by_name ON metric_points (run, name, position);
+CREATE INDEX metric_points_by_run ON metric_points (run, position);
 
 -- What a list of a run's metrics needs, so that no point is read for it. min and max are of the finite values.
 CREATE TABLE metric_summary (
