@@ -1,5 +1,5 @@
-// Who may call a route. The Access of a route is a mandatory field of the route table: a route without one does
-// not compile.
+// Who may call a route. The Access of a route is a mandatory field of the route table: a route without one
+// does not compile.
 #pragma once
 
 #include <map>
@@ -27,7 +27,7 @@ enum class CallerKind { kAnonymous, kUser, kNode, kRun };
 // Who sent a request, as its token says.
 struct Caller {
   CallerKind kind = CallerKind::kAnonymous;
-  std::string name;                        // for the record: the token's name
+  std::string name;  // for the record: the token's name
   bool admin = false;
   std::optional<WorkspaceName> workspace;  // nullopt: all of them
   Access role = Access::kPublic;           // kReader, kContributor or kOwner for users
@@ -42,8 +42,8 @@ struct Request;
 class Authoriser {
  public:
   virtual ~Authoriser() = default;
-  // kUnauthenticated without a good token, kPermissionDenied for a lower role in a workspace the caller may see,
-  // kNotFound for one it may not.
+  // kUnauthenticated without a good token, kPermissionDenied for a lower role in a workspace the caller may
+  // see, kNotFound for one it may not.
   virtual Result<Caller> authorise(const Request& request, Access needed) = 0;
 };
 

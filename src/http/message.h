@@ -1,5 +1,5 @@
-// Requests and responses as handlers see them. Nothing of Beast or Asio appears here: those headers stay inside
-// this folder's .cc files.
+// Requests and responses as handlers see them. Nothing of Beast or Asio appears here: those headers stay
+// inside this folder's .cc files.
 #pragma once
 
 #include <cstdint>
@@ -28,20 +28,20 @@ std::string_view to_text(Method method);
 class BodyReader {
  public:
   virtual ~BodyReader() = default;
-  // The next piece, valid until the next call; empty at the end. Blocks; fails when the peer goes away, is too
-  // slow or sends more than the route's limit.
+  // The next piece, valid until the next call; empty at the end. Blocks; fails when the peer goes away, is
+  // too slow or sends more than the route's limit.
   virtual Result<std::string_view> next() = 0;
 };
 
 struct Request {
   Method method = Method::kGet;
-  std::string path;                          // as sent, without the query
-  std::map<std::string, std::string> params;   // from the route's pattern, percent-decoded once
-  std::map<std::string, std::string> query;    // percent-decoded once; the last one of repeated keys
+  std::string path;                           // as sent, without the query
+  std::map<std::string, std::string> params;  // from the route's pattern, percent-decoded once
+  std::map<std::string, std::string> query;   // percent-decoded once; the last one of repeated keys
   std::map<std::string, std::string, std::less<>> headers;  // names in lower case
-  std::string body;                          // for routes with BodyMode::kBuffered
-  BodyReader* stream = nullptr;              // for routes with BodyMode::kStreamed; null otherwise
-  Caller caller;                             // who sent it, as the Authoriser found
+  std::string body;                                         // for routes with BodyMode::kBuffered
+  BodyReader* stream = nullptr;  // for routes with BodyMode::kStreamed; null otherwise
+  Caller caller;                 // who sent it, as the Authoriser found
 
   // A pattern parameter; the pattern guarantees that it is there.
   const std::string& param(std::string_view name) const;
@@ -52,7 +52,7 @@ struct Request {
 };
 
 struct Event {
-  std::string id;    // what a client sends back as Last-Event-ID to go on after it
+  std::string id;  // what a client sends back as Last-Event-ID to go on after it
   std::string name;
   std::string data;  // one line or several
 };

@@ -15,12 +15,16 @@ enum class BodyMode { kBuffered, kStreamed };
 
 using Handler = std::function<Result<Response>(const Request&)>;
 
-// One row: `{Method::kGet, "/api/v1/workspaces/{workspace}/runs/{run}", Access::kReader, show_run}`. A parameter
-// fills one segment; a last one written {path...} takes the rest of the path, slashes included.
+// One row: `{Method::kGet, "/api/v1/workspaces/{workspace}/runs/{run}", Access::kReader, show_run}`. A
+// parameter fills one segment; a last one written {path...} takes the rest of the path, slashes included.
 struct Route {
-  Route(Method method, std::string pattern, Access access, Handler handler, BodyMode body = BodyMode::kBuffered,
-        uint64_t body_limit = 4 << 20)
-      : method(method), pattern(std::move(pattern)), access(access), handler(std::move(handler)), body(body),
+  Route(Method method, std::string pattern, Access access, Handler handler,
+        BodyMode body = BodyMode::kBuffered, uint64_t body_limit = 4 << 20)
+      : method(method),
+        pattern(std::move(pattern)),
+        access(access),
+        handler(std::move(handler)),
+        body(body),
         body_limit(body_limit) {}
 
   Method method;
@@ -43,14 +47,33 @@ class Router {
   void add(Route route);
   void add(std::vector<Route> routes);
 
-  // kNotFound for an unknown path, kInvalidArgument for bad percent-encoding or a NUL; a known path with another
-  // method is kUnsupported and `allowed` lists what it takes.
+  // kNotFound for an unknown path, kInvalidArgument for bad percent-encoding or a NUL; a known path with
+  // another method is kUnsupported and `allowed` lists what it takes. HEAD finds the GET route.
   Result<Match> find(Method method, std::string_view path, std::vector<Method>* allowed = nullptr) const;
+  // What the path takes; empty for an unknown one.
+  std::vector<Method> methods_at(std::string_view path) const;
 
   const std::vector<Route>& routes() const { return routes_; }
 
  private:
+  // The patterns as a tree of segments, by index, so that a look-up costs the depth of the path and not the
+  // number of routes.
+  struct Node {
+    std::map<std::string, size_t, std::less<>> literals;
+    size_t parameter = 0;      // the node behind {name}; 0: none, the root is never behind anything
+    std::vector<size_t> here;  // routes whose pattern ends here
+    std::vector<size_t> rest;  // routes whose pattern ends here with {name...}
+  };
+  struct Found {
+    const std::vector<size_t>* routes = nullptr;
+    size_t rest_from = 0;  // for a {name...}: the segment it starts at
+  };
+
+  Found walk(size_t node, const std::vector<std::string>& segments, size_t depth) const;
+  Match match_of(const Route& route, const Found& found, const std::vector<std::string>& segments) const;
+
   std::vector<Route> routes_;
+  std::vector<Node> nodes_{1};
 };
 
 // Decodes once; fails on "%zz", "%00" and a cut-off escape.

@@ -1,5 +1,5 @@
-// The HTTP/1.1 server: one coroutine a connection on a few I/O threads, handlers on a pool of workers. Everything
-// a peer can make it hold is bounded (Limits).
+// The HTTP/1.1 server: one coroutine a connection on a few I/O threads, handlers on a pool of workers.
+// Everything a peer can make it hold is bounded (Limits).
 #pragma once
 
 #include <chrono>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/notifier.h"
 #include "base/result.h"
@@ -21,12 +22,14 @@ struct TlsFiles {
 
 struct Limits {
   size_t header_bytes = 32 << 10;
-  size_t connections = 4096;            // beyond it the oldest idle connection is closed, or the new one gets 503
-  std::chrono::seconds header_time{10};  // from the first byte of a request (slowloris) to the end of its header
-  std::chrono::seconds idle_time{75};    // a kept-alive connection without a request
+  size_t connections = 4096;  // beyond it the oldest idle connection is closed, or the new one gets 503
+  std::chrono::seconds header_time{
+      10};  // from the first byte of a request (slowloris) to the end of its header
+  std::chrono::seconds idle_time{75};      // a kept-alive connection without a request
   std::chrono::seconds progress_time{30};  // a body read or a write that does not move
-  std::chrono::seconds event_heartbeat{15};  // a comment line on a silent event stream; the token is checked again
-  size_t queued_requests = 1024;         // waiting for a worker; beyond it 503 with Retry-After
+  std::chrono::seconds event_heartbeat{
+      15};                        // a comment line on a silent event stream; the token is checked again
+  size_t queued_requests = 1024;  // waiting for a worker; beyond it 503 with Retry-After
 };
 
 struct ServerOptions {
@@ -35,7 +38,11 @@ struct ServerOptions {
   std::optional<TlsFiles> tls;
   Limits limits;
   unsigned io_threads = 2;
-  unsigned workers = 32;
+  unsigned workers = 32;  // for handlers; as many again, at most, for streamed bodies and files
+  // Host names to be addressed by, besides the address itself. A listener on a loopback address takes
+  // localhost, 127.0.0.1 and [::1] and these alone, so that no web page can reach it under a name of its own
+  // (DNS rebinding); any other listener checks only when there are some.
+  std::vector<std::string> allowed_hosts;
 };
 
 struct ServerCounters {
@@ -53,7 +60,9 @@ class Server {
   // Binds and starts to answer; the message of a failure names the address and what to do.
   Status start();
   uint16_t port() const;
-  // Stops to accept, lets handlers in progress end (5 s at most), ends event streams, joins all threads.
+  // Stops to accept, lets handlers in progress end (5 s at most, then their connections are cut), ends event
+  // streams, joins all threads. Not to be called from a handler. A handler that never returns is a defect: it
+  // is named in the log and waited for.
   void stop();
   ServerCounters counters() const;
 

@@ -1,0 +1,78 @@
+// One connected socket, plain or TLS, that never waits: each call moves what it can now and says what it
+// would have to wait for. The server's coroutines wait with Asio, its workers and the client with poll, all
+// on the same channel. Not thread-safe: one thread at a time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+struct ssl_st;
+
+namespace slipway::http {
+
+enum class IoState {
+  kMoved,      // `bytes` went through
+  kWantRead,   // nothing moved; try again once the socket is readable
+  kWantWrite,  // the same, once it is writable
+  kClosed,     // the peer ended its side in order
+  kBroken,     // the connection failed; `failure()` says how
+};
+
+struct IoResult {
+  IoState state = IoState::kBroken;
+  size_t bytes = 0;
+};
+
+struct FreeTlsSession {
+  void operator()(ssl_st* session) const;
+};
+using TlsSession = std::unique_ptr<ssl_st, FreeTlsSession>;
+
+class Channel {
+ public:
+  Channel() = default;
+  // The descriptor is non-blocking and belongs to the caller, who keeps it open for the channel's life. `tls`
+  // is null for plain TCP.
+  Channel(int fd, TlsSession tls);
+
+  int fd() const { return fd_; }
+  bool secure() const { return tls_ != nullptr; }
+
+  // TLS only: kMoved once it is complete.
+  IoResult handshake();
+  IoResult read(std::span<char> into);
+  // `more`: further bytes follow at once, so that the kernel may join them to one packet.
+  IoResult write(std::string_view bytes, bool more = false);
+  // Sends a piece of a file: sendfile(2) on plain TCP, read and write on TLS. kClosed when the file has
+  // ended.
+  IoResult send_file(int file, uint64_t offset, size_t length);
+  // Says goodbye (TLS close_notify) without waiting for the answer.
+  void end();
+
+  // Why the last call was kBroken.
+  std::string failure() const;
+
+ private:
+  IoResult tls_outcome(int returned);
+  IoResult errno_outcome(IoState want);
+
+  int fd_ = -1;
+  TlsSession tls_;
+  int errno_ = 0;
+  std::string tls_failure_;
+};
+
+enum class Waited { kReady, kTimeout, kInterrupted };
+
+// Waits with poll until the channel's descriptor is ready for `want` (kWantRead or kWantWrite) or `deadline`
+// passes. A readable `interrupt_fd` (-1: none) ends the wait early.
+Waited wait_until(const Channel& channel, IoState want, std::chrono::steady_clock::time_point deadline,
+                  int interrupt_fd = -1);
+
+}  // namespace slipway::http

@@ -1,0 +1,58 @@
+// Bytes that have come and are not yet used. Holds no memory while empty, so that an idle connection is
+// small.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace slipway::http {
+
+class InputBuffer {
+ public:
+  std::string_view bytes() const { return {data_.get() + begin_, end_ - begin_}; }
+  bool empty() const { return begin_ == end_; }
+
+  void consume(size_t count) {
+    begin_ += count;
+    if (begin_ == end_) begin_ = end_ = 0;
+  }
+
+  // At least `count` writable bytes behind the present ones; `commit` says how many were filled.
+  std::span<char> space(size_t count) {
+    if (capacity_ - end_ < count) make_room(count);
+    return {data_.get() + end_, capacity_ - end_};
+  }
+  void commit(size_t count) { end_ += count; }
+
+  void release_if_empty() {
+    if (!empty()) return;
+    data_.reset();
+    capacity_ = begin_ = end_ = 0;
+  }
+
+ private:
+  void make_room(size_t count) {
+    const size_t held = end_ - begin_;
+    if (capacity_ < held + count) {
+      const size_t grown = std::max(held + count, capacity_ * 2);
+      auto fresh = std::make_unique_for_overwrite<char[]>(grown);
+      if (held > 0) std::memcpy(fresh.get(), data_.get() + begin_, held);
+      data_ = std::move(fresh);
+      capacity_ = grown;
+    } else if (begin_ > 0) {
+      std::memmove(data_.get(), data_.get() + begin_, held);
+    }
+    begin_ = 0;
+    end_ = held;
+  }
+
+  std::unique_ptr<char[]> data_;
+  size_t capacity_ = 0;
+  size_t begin_ = 0;
+  size_t end_ = 0;
+};
+
+}  // namespace slipway::http

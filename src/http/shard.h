@@ -1,0 +1,64 @@
+// One I/O thread with its connections. Nothing here is shared between shards, so a connection needs no lock.
+#pragma once
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <thread>
+
+#include "http/session.h"
+
+namespace slipway::http {
+
+class Shard {
+ public:
+  explicit Shard(Site& site);
+  ~Shard();
+
+  void start();
+
+  // Thread-safe. Takes the descriptor: a new session, or a refusal when there are too many and none is idle.
+  void adopt(int fd);
+  // Thread-safe. Idle connections and event streams end now, others after their present answer.
+  void begin_stop();
+  // Thread-safe. Cuts what is left.
+  void cut_all();
+  // Whether the thread has come to its end within the time.
+  bool wait_until_stopped(Monotonic deadline);
+  void join();
+
+  Executor executor() { return context_.get_executor(); }
+  bool stopping() const { return stopping_; }
+
+  // Starts a coroutine that is counted, and whose failure is logged; `join` waits for all of them.
+  void spawn(Task<void> task, const char* name);
+
+  // For sessions, on the shard's thread. A new one is busy.
+  std::list<Session*>::iterator insert(Session& session) { return busy_.insert(busy_.end(), &session); }
+  void mark_idle(Session& session);
+  void mark_busy(Session& session);
+  void remove(Session& session);
+
+ private:
+  static Task<void> run_session(std::unique_ptr<Session> session);
+  Task<void> sweep();
+  void open_session(int fd);
+  bool make_room();
+
+  Site& site_;
+  asio::io_context context_;
+  asio::executor_work_guard<Executor> work_;
+  Timer sweep_timer_;
+  std::list<Session*> idle_;  // the one idle for longest first
+  std::list<Session*> busy_;
+  size_t tasks_ = 0;
+  bool stopping_ = false;
+  std::thread thread_;
+
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool has_ended_ = false;
+};
+
+}  // namespace slipway::http

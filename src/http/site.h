@@ -1,0 +1,42 @@
+// What all connections of one server share.
+#pragma once
+
+#include <atomic>
+#include <optional>
+
+#include "base/notifier.h"
+#include "http/hosts.h"
+#include "http/server.h"
+#include "http/tls.h"
+#include "http/worker_pool.h"
+
+namespace slipway::http {
+
+struct Site {
+  Site(ServerOptions chosen, const Router& routes, Authoriser& gate, Notifier& wakeups)
+      : options(std::move(chosen)),
+        router(routes),
+        authoriser(gate),
+        notifier(wakeups),
+        hosts(options.address, options.allowed_hosts),
+        handlers(options.workers, options.limits.queued_requests),
+        transfers(options.workers, options.limits.queued_requests) {}
+
+  const ServerOptions options;
+  const Router& router;
+  Authoriser& authoriser;
+  Notifier& notifier;
+  const HostRule hosts;
+  std::optional<TlsContext> tls;
+  WorkerPool handlers;
+  // Streamed bodies and files have threads of their own: peers that are slow with them do not hold up the
+  // rest.
+  WorkerPool transfers;
+
+  std::atomic<bool> stopping = false;
+  std::atomic<uint64_t> requests = 0;
+  std::atomic<uint64_t> open_connections = 0;
+  std::atomic<uint64_t> rejected_connections = 0;
+};
+
+}  // namespace slipway::http
