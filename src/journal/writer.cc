@@ -100,7 +100,7 @@ Status Writer::open_segment(uint64_t start) {
   return {};
 }
 
-void Writer::add(Kind kind, Timestamp time, std::string payload) {
+void Writer::add(Kind kind, Timestamp time, std::string_view payload) {
   if (payload.size() > kMaxPayload) abort_because("a journal record is larger than any can be");
   std::string record = encode_record(kind, next_sequence_ + batch_.size(), time, payload);
   batch_bytes_ += record.size();

@@ -27,7 +27,7 @@ class Writer {
   static Result<Writer> open(const std::filesystem::path& folder, uint64_t segment_bytes = kSegmentBytes);
 
   // Adds to the batch. Payloads beyond kMaxPayload are a defect of the caller.
-  void add(Kind kind, Timestamp time, std::string payload);
+  void add(Kind kind, Timestamp time, std::string_view payload);
   // Adds a log record without copying: `chunk.bytes` must stay as they are until the next flush.
   void add_log(Timestamp time, const LogChunk& chunk);
 

@@ -1,0 +1,64 @@
+// All processes of one attempt, whatever they fork and however they detach: so that a signal reaches every
+// one of them, nothing is left behind, and what they use is known.
+//
+// Where the machine lets us make cgroups, the group is one named slipway-<mark> in each hierarchy that is of
+// use (v2, or v1 beside it); elsewhere the processes are found by the mark that each inherits in its
+// environment.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "launch/spec.h"
+
+namespace slipway::node {
+
+// Not thread-safe.
+class ProcessGroup {
+ public:
+  virtual ~ProcessGroup() = default;
+
+  // Open files into which a new process writes "0" to join, before it executes anything. Owned by the group.
+  virtual std::vector<int> join_files() const = 0;
+  // To every process once.
+  virtual void signal_all(int signal) = 0;
+  // SIGKILL to every process, also to those being forked meanwhile. They may still be dying on return.
+  virtual void kill_all() = 0;
+  // Zombies do not count.
+  virtual bool is_empty() = 0;
+
+  // nullopt: not known here.
+  virtual std::optional<Duration> cpu_time() = 0;
+  virtual std::optional<uint64_t> memory_bytes() = 0;
+  virtual uint64_t out_of_memory_kills() = 0;
+
+  // Takes the group away; its processes must be gone. Repeated while the kernel still tidies up, for a short
+  // time.
+  virtual void remove() = 0;
+  // The folders it consists of: what end_group needs when this process is gone.
+  virtual std::vector<std::filesystem::path> folders() const = 0;
+};
+
+// The best group this machine allows. Limits that cannot be set are left out: the job runs without them.
+std::unique_ptr<ProcessGroup> make_process_group(const std::string& mark,
+                                                 const launch::ProcessLimits& limits);
+
+// The group found by mark alone.
+std::unique_ptr<ProcessGroup> make_marked_group(const std::string& mark);
+
+// Kills and removes what is left of the group of a dead supervisor: the given folders, those of its name
+// where this process would make them, and every process with the mark. kTimeout: some process would not die.
+Status end_group(const std::string& mark, const std::vector<std::filesystem::path>& folders = {});
+
+// Ends every group made where this process would make its own, whose mark begins with `prefix` and is denied
+// by `is_alive`. The prefix keeps one node's sweep from another's runs; an empty one sweeps nothing.
+void sweep_groups(std::string_view prefix, const std::function<bool(std::string_view mark)>& is_alive);
+
+}  // namespace slipway::node
