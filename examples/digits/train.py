@@ -111,7 +111,10 @@ def main():
         tracker.log(epoch, loss=loss, accuracy=accuracy)
         bar = "#" * round(accuracy * 30)
         seconds = time.monotonic() - start
-        print(f"epoch {epoch:2}  loss {loss:6.4f}  accuracy {accuracy:6.1%}  {bar:30}  {seconds:.2f} s", flush=True)
+        print(
+            f"epoch {epoch:2}  loss {loss:6.4f}  accuracy {accuracy:6.1%}  {bar:30}  {seconds:.2f} s",
+            flush=True,
+        )
 
     os.makedirs("outputs", exist_ok=True)
     with open("outputs/model.json", "w") as file:

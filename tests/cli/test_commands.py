@@ -13,8 +13,11 @@ COMMANDS = [
     ["up"],
     ["down"],
     ["submit"],
-    *[["run", word] for word in "list show logs files download wait cancel rerun diff delete".split()],
-    *[["compute", word] for word in "create list show nodes update delete".split()],
+    *[
+        ["run", word]
+        for word in ["list", "show", "logs", "files", "download", "wait", "cancel", "rerun", "diff", "delete"]
+    ],
+    *[["compute", word] for word in ["create", "list", "show", "nodes", "update", "delete"]],
     ["workspace"],
     ["experiment"],
     ["token"],

@@ -266,40 +266,27 @@ def test_job_that_fills_the_log_disk_ends_and_the_gap_is_said(stopped, small_dis
     down_and_check(stopped)
 
 
+def set_version(path, version):
+    """Writes the schema's version; gives the one that was there."""
+    with contextlib.closing(sqlite3.connect(path)) as store:
+        before = store.execute("PRAGMA user_version").fetchone()[0]
+        store.execute(f"PRAGMA user_version = {version}")
+        store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return before
+
+
 def test_store_of_a_newer_program_is_refused_and_left_alone(slipway):
     slipway.completed(slipway.submit("true"))
     slipway.down("--cancel")
     path = slipway.home / "slipway.db"
-    store = sqlite3.connect(path)
-    kept = raise_version(store)
-    store.close()
+    version = set_version(path, 9999)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     refused = slipway.up(check=False)
     assert refused.returncode == 6, refused
     assert "newer" in refused.stderr
     assert hashlib.sha256(path.read_bytes()).hexdigest() == digest
-    store = sqlite3.connect(path)
-    kept(store)
-    store.close()
+    set_version(path, version)
     slipway.up()
-
-
-def raise_version(store):
-    """Makes the store one of a later program; gives what takes it back."""
-    tables = {name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if "migrations" in tables:
-        store.execute("INSERT INTO migrations SELECT 9999, 'future', applied_at FROM migrations LIMIT 1")
-        store.commit()
-
-        def back(again):
-            again.execute("DELETE FROM migrations WHERE version = 9999")
-            again.commit()
-
-        return back
-    version = store.execute("PRAGMA user_version").fetchone()[0]
-    store.execute("PRAGMA user_version = 9999")
-    store.commit()
-    return lambda again: (again.execute(f"PRAGMA user_version = {version}"), again.commit())
 
 
 def test_damaged_store_is_refused_with_a_sentence(slipway):

@@ -32,13 +32,21 @@ def talk(slipway, data, timeout=30):
         return answer
 
 
+def head_of(slipway, length):
+    """The head of a submission with a body of that length."""
+    return (
+        f"POST {W}/runs HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {slipway.token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    )
+
+
 def status_of(answer):
     return int(answer.split()[1]) if answer else 0
 
 
 def test_a_gigabyte_of_json_is_refused_in_bounded_memory(slipway):
     before = resident_bytes(slipway.server_pid)
-    head = f"POST {W}/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {slipway.token}\r\nContent-Type: application/json\r\nContent-Length: {1 << 30}\r\n\r\n"
+    head = head_of(slipway, 1 << 30)
     with connect(slipway) as raw:
         raw.sendall(head.encode())
         with contextlib.suppress(OSError):
@@ -61,12 +69,35 @@ def test_deep_json_is_refused(slipway, depth):
     assert slipway.http("GET", "/health").status == 200
 
 
-BAD_BODIES = [b"", b"{", b"[]", b"null", b'"text"', b"{}", b'{"command": []}', b'{"command": "true"}', b'{"command": [1]}',
-              b'{"command": ["a\\u0000b"]}', b'{"command": ["true"], "nodes": 0}', b'{"command": ["true"], "nodes": -1}',
-              b'{"command": ["true"], "nodes": 1e99}', b'{"command": ["true"], "timeout_seconds": -1}',
-              b'{"command": ["true"], "unknown_key": 1}', b'{"command": ["true"], "tags": []}',
-              b'{"command": ["true"], "variables": {"A=B": "x"}}', b'{"command": ["true"], "experiment": "../x"}',
-              b'{"command": ["true"], "snapshot": "zz"}', b'\xff\xfe{"command"', b'{"command": ["true"]} trailing']  # fmt: skip
+GOOD = '"command": ["true"]'
+BAD_BODIES = [
+    b"",
+    b"{",
+    b"[]",
+    b"null",
+    b'"text"',
+    b"{}",
+    b'{"command": []}',
+    b'{"command": "true"}',
+    b'{"command": [1]}',
+    b'{"command": ["a\\u0000b"]}',
+    b'\xff\xfe{"command"',
+    *[
+        f"{{{GOOD}, {more}}}".encode()
+        for more in (
+            '"nodes": 0',
+            '"nodes": -1',
+            '"nodes": 1e99',
+            '"timeout_seconds": -1',
+            '"unknown_key": 1',
+            '"tags": []',
+            '"variables": {"A=B": "x"}',
+            '"experiment": "../x"',
+            '"snapshot": "zz"',
+        )
+    ],
+    f"{{{GOOD}}} trailing".encode(),
+]
 
 
 @pytest.mark.parametrize("body", BAD_BODIES, ids=lambda body: body[:40].decode(errors="replace"))
@@ -83,7 +114,8 @@ RAW = {
     "bad version": b"GET / HTTP/9.9\r\nHost: x\r\n\r\n",
     "bad length": b"POST /api/v1/tokens HTTP/1.1\r\nHost: x\r\nContent-Length: -5\r\n\r\n",
     "two lengths": b"POST /api/v1/tokens HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
-    "length and chunks": b"POST /api/v1/tokens HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "length and chunks": b"POST /api/v1/tokens HTTP/1.1\r\nHost: x\r\n"
+    b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "huge header": b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * 200_000 + b"\r\n\r\n",
     "many headers": b"GET / HTTP/1.1\r\nHost: x\r\n"
     + b"".join(b"X%d: y\r\n" % i for i in range(20_000))
@@ -136,7 +168,7 @@ def test_slow_headers_are_cut_and_do_not_hold_others_up(slipway):
 
 
 def test_slow_body_is_cut_in_time_without_blocking_workers(slipway):
-    head = f"POST {W}/runs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {slipway.token}\r\nContent-Length: 1000\r\n\r\n"
+    head = head_of(slipway, 1000)
     slow = [connect(slipway) for _ in range(80)]
     try:
         for raw in slow:

@@ -2,18 +2,12 @@
 
 import json
 
+from support.jobs import IN_JOB, WITH_TOKEN
 from support.processes import wait_until
-
-PYTHON = """
-import json, os, socket, sys
-s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-def send(x):
-    s.sendto(x if isinstance(x, bytes) else json.dumps(x).encode(), os.environ["SLIPWAY_SOCKET"])
-"""
 
 
 def python(slipway, body, **job):
-    return slipway.submit("python3", "-c", PYTHON + body, **job)
+    return slipway.submit("python3", "-c", IN_JOB + body, **job)
 
 
 def test_metrics_of_any_language_arrive_in_order(slipway):
@@ -56,8 +50,9 @@ def test_special_values_are_kept(slipway):
 def test_number_beyond_a_double_and_broken_messages_hurt_nothing(slipway):
     body = """
 send(b'{"metrics": {"big": 1e400}, "step": 1}')
-for bad in (b'', b'{', b'[1]', b'{"metrics": 3}', b'{"metrics": {"x": "text"}}', b'\\xff\\xfe', b'{"metrics": {"": 1}}', b'9' * 60000):
+for bad in (b'', b'{', b'[1]', b'{"metrics": 3}', b'{"metrics": {"x": "text"}}', b'\\xff\\xfe', b'9' * 60000):
     send(bad)
+send(b'{"metrics": {"": 1}}')
 send({'metrics': {'good': 1}, 'step': 2})
 """
     run = python(slipway, body)
@@ -112,17 +107,17 @@ def test_a_job_can_use_its_token_for_its_own_run_alone(slipway):
     other = slipway.submit("true")
     slipway.completed(other)
     script = f"""
-import json, os, urllib.request, urllib.error
-def call(method, path, body=None):
-    r = urllib.request.Request(os.environ["SLIPWAY_URL"] + "/api/v1/workspaces/default" + path, method=method,
-        data=None if body is None else json.dumps(body).encode(), headers={{"Authorization": "Bearer " + os.environ["SLIPWAY_TOKEN"], "Content-Type": "application/json"}})
-    try: return urllib.request.urlopen(r, timeout=10).status
-    except urllib.error.HTTPError as e: return e.code
-me = os.environ["SLIPWAY_RUN_ID"]
-print(json.dumps([call("PATCH", "/runs/" + me, {{"tags": {{"own": "yes"}}}}), call("POST", "/runs/" + me + "/metrics", {{"points": [{{"name": "direct", "step": 1, "value": 2.5}}]}}),
-  call("PATCH", "/runs/{other}", {{"tags": {{"x": "y"}}}}), call("DELETE", "/runs/{other}"), call("POST", "/runs", {{"command": ["true"]}}), call("GET", "/compute")]))
+point = {{"name": "direct", "step": 1, "value": 2.5}}
+print(json.dumps([
+    call("PATCH", "/runs/" + me, {{"tags": {{"own": "yes"}}}}),
+    call("POST", "/runs/" + me + "/metrics", {{"points": [point]}}),
+    call("PATCH", "/runs/{other}", {{"tags": {{"x": "y"}}}}),
+    call("DELETE", "/runs/{other}"),
+    call("POST", "/runs", {{"command": ["true"]}}),
+    call("GET", "/compute"),
+]))
 """
-    run = slipway.submit("python3", "-c", script)
+    run = slipway.submit("python3", "-c", WITH_TOKEN + script)
     slipway.completed(run)
     own_tags, own_metrics, *foreign = json.loads(slipway.log(run))
     assert own_tags == 200 and own_metrics in {200, 201, 204}

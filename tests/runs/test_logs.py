@@ -95,7 +95,8 @@ def test_logs_appear_while_the_job_runs(slipway):
 def test_large_output_arrives_whole(slipway):
     size = 48 << 20
     block = random.Random(5).randbytes(1 << 20)
-    code = f"import random,sys\nb=random.Random(5).randbytes(1<<20)\nfor _ in range({size >> 20}): sys.stdout.buffer.write(b)"
+    make = "import random, sys\nblock = random.Random(5).randbytes(1 << 20)\n"
+    code = make + f"for _ in range({size >> 20}): sys.stdout.buffer.write(block)"
     run = slipway.submit("python3", "-c", code)
     slipway.completed(run)
     expected = hashlib.sha256()

@@ -63,7 +63,7 @@ def test_public_routes_are_only_the_two_that_tell_nothing(slipway):
 def test_reader_can_change_nothing(slipway):
     reader = token(slipway, "reader")["token"]
     for method, pattern, access in routes():
-        if access in {"public", "reader"} or method == "GET" and access in {"run"}:
+        if access in {"public", "reader"} or (method == "GET" and access in {"run"}):
             continue
         answer = slipway.http(method, fill(pattern), token=reader, body=b"{}" if method != "GET" else None)
         assert answer.status in {403, 404}, (method, pattern, access, answer)

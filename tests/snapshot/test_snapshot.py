@@ -1,5 +1,6 @@
 """The source folder: what is taken, what is left, and what happens while it changes (faults 42 and 43)."""
 
+import json
 import os
 import socket
 import subprocess
@@ -10,26 +11,16 @@ from support.server import W
 
 
 def submit(slipway, folder, *command, check=True):
-    result = slipway.cli("submit", "--source", folder, "--json", "--", *(command or ("true",)), check=check)
-    return result
+    return slipway.cli("submit", "--source", folder, "--json", "--", *(command or ("true",)), check=check)
 
 
 def submitted(slipway, folder, *command):
-    import json
-
     return json.loads(submit(slipway, folder, *command).stdout)["id"]
 
 
 def manifest(slipway, run):
     snapshot = slipway.run(run)["job"]["snapshot"]
     return {item["path"]: item for item in slipway.api("GET", f"{W}/snapshots/{snapshot}")["files"]}
-
-
-def write(folder, **files):
-    for name, content in files.items():
-        path = folder / name.replace("__", "/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
 
 
 def make(folder, names):

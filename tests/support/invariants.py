@@ -4,6 +4,7 @@ The server may be running, dead or half way: it is started again where needed, a
 everything it runs, and then the disk and the process table are looked at.
 """
 
+import contextlib
 import hashlib
 import sqlite3
 from pathlib import Path
@@ -127,11 +128,19 @@ def nothing_is_left_behind(slipway, runs):
 def stored_history_is_whole(slipway):
     """I7 and the store's own consistency, read from the file itself."""
     store = sqlite3.connect(f"file:{slipway.home / 'slipway.db'}?mode=ro", uri=True)
-    try:
+    with contextlib.closing(store):
         assert store.execute("PRAGMA quick_check").fetchone()[0] == "ok"
         assert not store.execute("PRAGMA foreign_key_check").fetchall()
-    finally:
-        store.close()
+        for seq, run, state, attempt, count in store.execute(
+            "SELECT seq, id, state, attempt, event_count FROM runs"
+        ):
+            events = store.execute(
+                "SELECT seq, state, attempt, time FROM run_events WHERE run_seq = ? ORDER BY seq", (seq,)
+            ).fetchall()
+            assert [event[0] for event in events] == list(range(1, count + 1)), run
+            assert events[-1][1] == state and events[-1][2] == attempt, (run, state, attempt, events)
+            finals = [event[1] for event in events if event[1] in FINAL]
+            assert len(finals) <= 1, (run, events)
 
 
 def blobs_match_their_digests(slipway):

@@ -1,4 +1,4 @@
-"""Writes journal records as a supervisor does, so that tests can send what a real agent would not (docs/node-protocol.md)."""
+"""Writes journal records as a supervisor does, so that tests can send what a real agent would not."""
 
 import json
 import struct
