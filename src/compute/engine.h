@@ -45,7 +45,8 @@ using NodeEventSink = std::function<void(const NodeEvent&)>;
 class Engine {
  public:
   virtual ~Engine() = default;
-  // Returns when the node is on its way; it is there when it registers. Repeating is harmless.
+  // Returns when the node is on its way; it is there when it registers. After an error nothing of it is left,
+  // and kGone follows. Repeating is harmless.
   virtual Status start_node(const NodeOrder& order) = 0;
   // Ends a node that is drained, lost or never came up; kGone follows. Repeating is harmless, also when it is
   // gone.

@@ -17,11 +17,10 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
+#include <vector>
 
 #include "base/secret.h"
 #include "compute/engine.h"
@@ -30,38 +29,44 @@ namespace slipway::compute {
 
 struct LocalEngineOptions {
   std::filesystem::path home;
-  std::string url;  // of the server, for the agents
-  std::filesystem::path program = "/proc/self/exe";
-  // Makes a node's token, once for each node; it is written to a 0600 file and not kept.
+  std::string url;                // of the server, for the agents
+  std::string ca_file;            // for an https url with a certificate of one's own
+  std::filesystem::path program;  // of the agents; empty: this one
+  // Makes a node's token, once for each node; it goes into a 0600 file and is not kept.
   std::function<Result<Secret>(const NodeId&)> make_token;
+  // Ends what a dead supervisor has left of its attempt, and removes the attempt's folder. Unset: only
+  // removes it.
+  std::function<Status(const std::filesystem::path& folder)> clear_attempt;
   Duration stop_grace = std::chrono::seconds(10);   // between SIGTERM and SIGKILL for an agent
   Duration restart_wait = std::chrono::seconds(1);  // after the second death in a row; doubles up to a minute
   Duration healthy_life = std::chrono::seconds(30);  // an agent that lived so long has not died "in a row"
 };
 
+class AgentWatch;
+
 class LocalEngine final : public Engine {
  public:
   LocalEngine(LocalEngineOptions options, NodeEventSink sink);
-  // Leaves the agents running.
+  // Leaves the agents running. No event is delivered any more once it returns.
   ~LocalEngine() override;
 
   // To be called once, before anything else: takes up the agents of an earlier server that are wanted still,
-  // starts those that died meanwhile, and ends and removes what is not wanted. Each agent's file gets this
-  // server's url.
-  Status recover(const std::vector<NodeOrder>& wanted);
+  // starts those that died meanwhile, and ends and removes what is not wanted. An agent that knows another
+  // address of the server is started again with this one. What fails is tried again by itself.
+  void recover(const std::vector<NodeOrder>& wanted);
 
   Status start_node(const NodeOrder& order) override;
   Status stop_node(const NodeId& node) override;
   std::vector<EngineNode> nodes() override;
   Duration start_time() const override { return std::chrono::milliseconds(200); }
 
-  // For `slipway down`: ends every agent and waits until they are gone. Folders stay, and so does what is
-  // wanted: a later `recover` starts them again. kTimeout when one does not end even by SIGKILL.
+  // For `slipway down`: ends every agent and waits until they are dead. Folders stay, and so does what is
+  // wanted: the `recover` of a later server starts them again. kTimeout when one is left after `within`.
   Status stop_agents(Duration within);
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  const std::filesystem::path home_;
+  std::unique_ptr<AgentWatch> watch_;
 };
 
 }  // namespace slipway::compute
