@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 
@@ -109,6 +110,25 @@ Result<UniqueFd> open_beneath(int folder_fd, std::string_view relative, int flag
   if (fd >= 0) return UniqueFd(static_cast<int>(fd));
   if (errno == ENOENT || errno == ENOTDIR) return fail(ErrorCode::kNotFound, fmt::format("there is no file {}", path));
   return fail(errno_error(errno, fmt::format("open {}", path)));
+}
+
+Result<UniqueFd> make_folders_beneath(int folder_fd, std::string_view relative) {
+  UniqueFd at(::openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!at) return fail(errno_error(errno, "open a folder"));
+  if (relative.empty()) return at;
+  if (!is_clean_relative_path(relative))
+    return fail(ErrorCode::kInvalidArgument, "that path leaves its folder or has an odd component");
+  for (size_t start = 0; start <= relative.size();) {
+    const size_t slash = std::min(relative.find('/', start), relative.size());
+    const std::string name(relative.substr(start, slash - start));
+    if (::mkdirat(at.get(), name.c_str(), 0755) != 0 && errno != EEXIST)
+      return fail(errno_error(errno, fmt::format("create the folder {}", relative.substr(0, slash))));
+    UniqueFd next(::openat(at.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!next) return fail(errno_error(errno, fmt::format("open the folder {}", relative.substr(0, slash))));
+    at = std::move(next);
+    start = slash + 1;
+  }
+  return at;
 }
 
 bool is_clean_relative_path(std::string_view path) {

@@ -189,7 +189,7 @@ TEST_F(AgainstGit, ListsTheSameFilesForManyRandomIgnoreFiles) {
   for (const std::string& parent : folders)
     for (const std::string& name : names)
       if (!is_folder(parent + name)) folder.write(parent + name, "");
-  const int rounds = 400;
+  const int rounds = 200;
   for (int round = 0; round < rounds; ++round) {
     std::string shown;
     for (const std::string& parent : folders) {
@@ -218,7 +218,7 @@ TEST_F(AgainstGit, GivesTheSameVerdictOnEachPathForManyRandomPatterns) {
   std::string input;
   for (const std::string& path : paths) input += path + '\0';
   folder.write(".paths", input);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 150; ++round) {
     const std::string text = random_pattern() + "\n" + random_pattern() + "\n";
     folder.write(".gitignore", text);
     const IgnoreScope scope(nullptr, "", IgnoreFile(text));

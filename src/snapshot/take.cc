@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "snapshot/hash_file.h"
+#include "snapshot/parallel.h"
 #include "snapshot/stat_cache.h"
 
 namespace slipway::snapshot {
@@ -24,68 +24,38 @@ int64_t wall_time_ns() {
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-// The work shared by the hashing threads: `todo` is taken from the front, each item by one thread.
-class HashingPool {
- public:
-  HashingPool(int folder_fd, const std::vector<FoundFile>& files, std::vector<size_t> todo,
-              const TakeOptions& options)
-      : folder_fd_(folder_fd),
-        files_(files),
-        todo_(std::move(todo)),
-        options_(options),
-        results_(files.size()) {
-    for (const size_t index : todo_) bytes_total_ += files_[index].stat.size;
-    // The largest first, so that no thread is left alone with one at the end.
-    std::ranges::sort(todo_, std::greater(), [&](size_t index) { return files_[index].stat.size; });
-  }
+// By the index of the file; set for those of `todo`.
+using HashedFiles = std::vector<std::optional<HashedFile>>;
 
-  // By the index of the file; set for those of `todo`.
-  Result<std::vector<std::optional<HashedFile>>> run() {
-    const size_t wanted = options_.threads != 0 ? options_.threads : std::thread::hardware_concurrency();
-    // A thread pays for itself only when there is something to do.
-    const size_t useful = bytes_total_ < kBufferSize && todo_.size() < 32 ? 1 : todo_.size();
-    {
-      std::vector<std::jthread> others;
-      for (size_t i = 1; i < std::min(wanted, useful); ++i) others.emplace_back([this] { work(); });
-      work();
-    }
-    if (error_) return fail(*error_);
-    return std::move(results_);
-  }
+Result<HashedFiles> hash_files(int folder_fd, const std::vector<FoundFile>& files, std::vector<size_t> todo,
+                               const TakeOptions& options) {
+  HashProgress whole;
+  for (const size_t index : todo) whole.bytes_total += files[index].stat.size;
+  // The largest first, so that no thread is left alone with one at the end.
+  std::ranges::sort(todo, std::greater(), [&](size_t index) { return files[index].stat.size; });
+  std::atomic<uint64_t> bytes_done = 0;
+  const auto on_bytes = [&](uint64_t count) {
+    const uint64_t done = bytes_done += count;
+    if (options.on_progress)
+      options.on_progress(
+          {.bytes_done = std::min(done, whole.bytes_total), .bytes_total = whole.bytes_total});
+  };
 
- private:
-  void work() {
-    std::vector<char> buffer(std::min<uint64_t>(kBufferSize, bytes_total_ + 4096));
-    const auto on_bytes = [this](uint64_t count) {
-      const uint64_t done = bytes_done_ += count;
-      if (options_.on_progress)
-        options_.on_progress({.bytes_done = std::min(done, bytes_total_), .bytes_total = bytes_total_});
-    };
-    for (size_t next = next_++; next < todo_.size() && !stop_; next = next_++) {
-      const size_t index = todo_[next];
-      auto hashed = hash_file(folder_fd_, files_[index].path, buffer, on_bytes);
-      if (hashed) {
-        results_[index] = *hashed;
-        continue;
-      }
-      stop_ = true;
-      const std::lock_guard lock(mutex_);
-      if (!error_) error_ = std::move(hashed).error();
-    }
-  }
-
-  const int folder_fd_;
-  const std::vector<FoundFile>& files_;
-  std::vector<size_t> todo_;
-  const TakeOptions& options_;
-  std::vector<std::optional<HashedFile>> results_;
-  uint64_t bytes_total_ = 0;
-  std::atomic<uint64_t> bytes_done_ = 0;
-  std::atomic<size_t> next_ = 0;
-  std::atomic<bool> stop_ = false;
-  std::mutex mutex_;
-  std::optional<Error> error_;
-};
+  // A thread pays for itself only when there is something to do.
+  const bool little = whole.bytes_total < kBufferSize && todo.size() < 32;
+  const size_t wanted = options.threads != 0 ? options.threads : std::thread::hardware_concurrency();
+  const size_t threads = little ? 1 : std::max<size_t>(wanted, 1);
+  std::vector<std::vector<char>> buffers(threads);
+  HashedFiles hashed(files.size());
+  SLIPWAY_TRY(parallel_for(todo.size(), threads, [&](size_t worker, size_t next) -> Status {
+    if (buffers[worker].empty())
+      buffers[worker].resize(std::min<uint64_t>(kBufferSize, whole.bytes_total + 4096));
+    SLIPWAY_ASSIGN(hashed[todo[next]],
+                   hash_file(folder_fd, files[todo[next]].path, buffers[worker], on_bytes));
+    return {};
+  }));
+  return hashed;
+}
 
 }  // namespace
 
@@ -103,7 +73,7 @@ Result<Snapshot> take_snapshot(const std::filesystem::path& folder, const TakeOp
   }
   Snapshot snapshot;
   snapshot.hashed_files = todo.size();
-  SLIPWAY_ASSIGN(const auto hashed, HashingPool(source.get(), walk.files, std::move(todo), options).run());
+  SLIPWAY_ASSIGN(const HashedFiles hashed, hash_files(source.get(), walk.files, std::move(todo), options));
 
   std::vector<Entry> entries;
   std::vector<CachedFile> to_cache;

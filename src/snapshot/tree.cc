@@ -25,20 +25,7 @@ class CurrentFolder {
   Result<int> enter(std::string_view path) {
     if (path.empty()) return root_.get();
     if (path == path_) return fd_.get();
-    UniqueFd at;
-    int parent = root_.get();
-    for (size_t start = 0; start <= path.size();) {
-      const size_t slash = std::min(path.find('/', start), path.size());
-      const std::string name(path.substr(start, slash - start));
-      if (::mkdirat(parent, name.c_str(), 0755) != 0 && errno != EEXIST)
-        return failed(errno, "create the folder", path.substr(0, slash));
-      UniqueFd next(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-      if (!next) return failed(errno, "open the folder", path.substr(0, slash));
-      at = std::move(next);
-      parent = at.get();
-      start = slash + 1;
-    }
-    fd_ = std::move(at);
+    SLIPWAY_ASSIGN(fd_, make_folders_beneath(root_.get(), path));
     path_ = std::string(path);
     return fd_.get();
   }
