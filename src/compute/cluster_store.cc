@@ -129,12 +129,6 @@ Status delete_cluster(store::Writer& writer, const ClusterKey& key) {
   if (key.name.str() == kLocalCluster)
     return fail(ErrorCode::kConflict, "cluster 'local' exists in every workspace and cannot be deleted",
                 "slipway compute update local --min 0 lets its node go when it is idle");
-  SLIPWAY_ASSIGN(const int64_t nodes,
-                 count_nodes(writer, "workspace = ? AND cluster = ?", {key.workspace, key.name}));
-  if (nodes > 0)
-    return fail(ErrorCode::kConflict,
-                fmt::format("cluster '{}' still has {} node{}", key.name, nodes, nodes == 1 ? "" : "s"),
-                "wait until they are gone, or cancel what runs on them");
   SLIPWAY_ASSIGN(const int64_t gone, writer.execute("DELETE FROM clusters WHERE workspace = ? AND name = ?",
                                                     {key.workspace, key.name}));
   if (gone == 0) return fail(no_cluster(writer, key));

@@ -31,7 +31,7 @@ Result<std::vector<ClusterSpec>> list_clusters(store::Reader& reader, const Work
 // Of all workspaces: for the start of the server.
 Result<std::vector<ClusterSpec>> all_clusters(store::Reader& reader);
 Status update_cluster(store::Writer& writer, const ClusterSpec& spec);
-// kConflict for `local`, which always exists, and while the cluster has nodes.
+// kConflict for `local`, which always exists. Its nodes may be there still: the caller lets them go.
 Status delete_cluster(store::Writer& writer, const ClusterKey& key);
 // All of a workspace that goes, `local` too. kConflict while one of them has nodes.
 Status delete_clusters_of(store::Writer& writer, const WorkspaceName& workspace);

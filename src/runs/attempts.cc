@@ -1,0 +1,177 @@
+#include "runs/attempts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "access/token.h"
+#include "base/log.h"
+#include "blobs/references.h"
+#include "runs/run_table.h"
+
+namespace slipway::runs {
+namespace {
+
+constexpr size_t kMostSkippedShown = 200;
+
+// The one of several exits that says how the run ended: the first that went wrong by itself, else the first
+// bad one, else rank 0's.
+const ExitStatus& decisive_exit(const std::vector<Part>& parts) {
+  const ExitStatus* found = nullptr;
+  for (const Part& part : parts) {
+    const ExitStatus& exit = *part.exit;
+    if (exit.good()) continue;
+    const bool better = found == nullptr || (found->canceled && !exit.canceled) ||
+                        (found->canceled == exit.canceled && exit.ended < found->ended);
+    if (better) found = &exit;
+  }
+  return found != nullptr ? *found : *parts.front().exit;
+}
+
+std::string sentence_of(const ExitStatus& exit) {
+  if (!exit.reason.empty()) return exit.reason;
+  if (exit.signal != 0) return fmt::format("ended by signal {}", exit.signal);
+  if (exit.code != 0) return fmt::format("exit code {}", exit.code);
+  return "";
+}
+
+}  // namespace
+
+Attempts::Attempts(store::Database& database, Orchestrator& orchestrator, compute::NodeRegistry& nodes,
+                   LogStore& logs, metrics::MetricStore& metrics, blobs::BlobStore& blobs, const Clock& clock,
+                   uint64_t log_quota_bytes)
+    : database_(database),
+      orchestrator_(orchestrator),
+      nodes_(nodes),
+      logs_(logs),
+      metrics_(metrics),
+      blobs_(blobs),
+      clock_(clock),
+      log_quota_bytes_(log_quota_bytes) {}
+
+Result<AttemptOrder> Attempts::claim(const NodeId& node, const AttemptKey& key) {
+  AttemptOrder order;
+  SLIPWAY_TRY(database_.write([&](store::Writer& writer) -> Status {
+    SLIPWAY_ASSIGN(Part part, load_open_part(writer, node, key));
+    SLIPWAY_ASSIGN(const Run run, load_run(writer, key.run));
+    if (part.state == PartState::kOrdered) {
+      part.state = PartState::kClaimed;
+      SLIPWAY_TRY(update_part(writer, part));
+    }
+    SLIPWAY_ASSIGN(const auto parts, parts_of_attempt(writer, key.run, key.attempt));
+    order = {.key = key,
+             .workspace = run.workspace,
+             .job = run.job,
+             .peers = {},
+             .granted = part.granted,
+             .gpu_indices = part.gpu_indices,
+             .run_token = {},
+             .log_quota_bytes = log_quota_bytes_};
+    for (const Part& peer : parts) {
+      const auto info = nodes_.find(peer.node);
+      order.peers.push_back(
+          {.rank = peer.key.rank, .node = peer.node, .address = info ? info->record.address : ""});
+    }
+    SLIPWAY_ASSIGN(const auto token,
+                   access::create_run_token(writer, key.run, key.attempt, run.workspace, clock_.now()));
+    order.run_token = token.text;
+    return set_part_token(writer, key, token.id);
+  }));
+  return order;
+}
+
+Result<uint64_t> Attempts::journal_offset(const NodeId& node, const AttemptKey& key) {
+  uint64_t offset = 0;
+  SLIPWAY_TRY(database_.read([&](store::Reader& reader) -> Status {
+    SLIPWAY_ASSIGN(const Part part, load_open_part(reader, node, key));
+    offset = part.journal_offset;
+    return {};
+  }));
+  return offset;
+}
+
+Status Attempts::take_files(const NodeId& node, const AttemptKey& key, const std::vector<OutputFile>& files,
+                            const std::vector<SkippedOutput>& skipped) {
+  std::vector<Digest> digests;
+  for (const OutputFile& file : files) {
+    SLIPWAY_ASSIGN(const Digest digest, Digest::parse(file.digest));
+    if (!blobs_.size_of(digest))
+      return fail(ErrorCode::kConflict, fmt::format("the content of '{}' has not been uploaded", file.path));
+    digests.push_back(digest);
+  }
+  return database_.write([&](store::Writer& writer) -> Status {
+    SLIPWAY_ASSIGN(const Part part, load_open_part(writer, node, key));
+    SLIPWAY_ASSIGN(Run run, load_run(writer, key.run));
+    for (size_t i = 0; i < files.size(); ++i) {
+      const OutputFile& file = files[i];
+      SLIPWAY_TRY(
+          writer.run("INSERT INTO run_files (run, path, digest, size, mode) VALUES (?, ?, ?, ?, ?) "
+                     "ON CONFLICT (run, path) DO UPDATE SET digest = excluded.digest, size = excluded.size, "
+                     "mode = excluded.mode",
+                     {run.id, file.path, file.digest, file.size, file.mode}));
+      SLIPWAY_TRY(
+          blobs::add_reference(writer, digests[i], blobs::run_owner(run.id), run.workspace, std::nullopt));
+    }
+    for (const SkippedOutput& skip : skipped) {
+      std::string line = fmt::format("{}: {}", skip.path, skip.why);
+      const bool known = std::find(run.skipped.begin(), run.skipped.end(), line) != run.skipped.end();
+      if (!known && run.skipped.size() < kMostSkippedShown) run.skipped.push_back(std::move(line));
+    }
+    if (!skipped.empty()) SLIPWAY_TRY(store_skipped(writer, run));
+    return {};
+  });
+}
+
+Status Attempts::preparation_failed(const NodeId& node, const AttemptKey& key, const std::string& reason) {
+  return database_.write([&](store::Writer& writer) -> Status {
+    SLIPWAY_ASSIGN(const Part part, load_open_part(writer, node, key));
+    SLIPWAY_ASSIGN(Run run, load_run(writer, key.run));
+    auto verdict = orchestrator_.transitions().apply(
+        writer, run, {.kind = EventKind::kPreparationFailed, .reason = reason, .outcome = Outcome::kFailure});
+    if (!verdict) return fail(std::move(verdict).error());
+    return {};
+  });
+}
+
+Status Attempts::finished(const NodeId& node, const AttemptKey& key) {
+  return database_.write([&](store::Writer& writer) -> Status {
+    SLIPWAY_ASSIGN(Part part, load_open_part(writer, node, key));
+    if (!part.exit)
+      return fail(ErrorCode::kConflict,
+                  fmt::format("the journal of {} has no exit record here yet", to_text(key)));
+    part.state = PartState::kFinished;
+    SLIPWAY_TRY(update_part(writer, part));
+    SLIPWAY_ASSIGN(const auto parts, parts_of_attempt(writer, key.run, key.attempt));
+    if (!std::all_of(parts.begin(), parts.end(),
+                     [](const Part& p) { return p.state == PartState::kFinished; }))
+      return {};
+
+    SLIPWAY_ASSIGN(Run run, load_run(writer, key.run));
+    const ExitStatus& exit = decisive_exit(parts);
+    run.exit_code = exit.code;
+    auto verdict =
+        orchestrator_.transitions().apply(writer, run,
+                                          {.kind = EventKind::kFinished,
+                                           .reason = sentence_of(exit),
+                                           .outcome = exit.good() ? Outcome::kSuccess : Outcome::kFailure});
+    if (!verdict) return fail(std::move(verdict).error());
+    return {};
+  });
+}
+
+Result<std::vector<AttemptKey>> Attempts::not_wanted(const NodeId& node,
+                                                     const std::vector<AttemptKey>& held) {
+  std::vector<AttemptKey> unwanted = held;
+  SLIPWAY_TRY(database_.read([&](store::Reader& reader) -> Status {
+    SLIPWAY_ASSIGN(const auto open, open_parts_of_node(reader, node));
+    std::erase_if(unwanted, [&](const AttemptKey& key) {
+      return std::any_of(open.begin(), open.end(), [&](const Part& part) { return part.key == key; });
+    });
+    return {};
+  }));
+  return unwanted;
+}
+
+}  // namespace slipway::runs

@@ -1,0 +1,72 @@
+// What agents tell about the attempts they hold, and what they are told. Every call names the node and the
+// attempt; one that is not open on that node any more is answered kStale, which makes the agent end it. That
+// one rule covers late successes, partitions and repeated messages.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "blobs/blob_store.h"
+#include "metrics/metric_store.h"
+#include "protocol/node.h"
+#include "runs/log_store.h"
+#include "runs/orchestrator.h"
+#include "store/database.h"
+
+namespace slipway::runs {
+
+struct SkippedOutput {
+  std::string path;
+  std::string why;
+};
+
+class Attempts {
+ public:
+  // All outlive it. `log_quota_bytes`: of one node's part of an attempt; 0: none.
+  Attempts(store::Database& database, Orchestrator& orchestrator, compute::NodeRegistry& nodes,
+           LogStore& logs, metrics::MetricStore& metrics, blobs::BlobStore& blobs, const Clock& clock,
+           uint64_t log_quota_bytes);
+
+  // The order for a part that this node is to start; mints the run's token. May be repeated until it has
+  // started.
+  Result<AttemptOrder> claim(const NodeId& node, const AttemptKey& key);
+
+  // Takes whole records of the journal from `offset` on, and answers how far the journal is stored now.
+  // Repeated bytes do nothing; kConflict when `offset` lies beyond what is stored.
+  Result<uint64_t> take_journal(const NodeId& node, const AttemptKey& key, uint64_t offset,
+                                std::string_view bytes);
+  // How far the journal is stored.
+  Result<uint64_t> journal_offset(const NodeId& node, const AttemptKey& key);
+
+  // Files kept from ./outputs, whose blobs are stored already. Later ones replace earlier ones of the same
+  // path.
+  Status take_files(const NodeId& node, const AttemptKey& key, const std::vector<OutputFile>& files,
+                    const std::vector<SkippedOutput>& skipped);
+  // The node could not prepare or start its part.
+  Status preparation_failed(const NodeId& node, const AttemptKey& key, const std::string& reason);
+  // Its journal is stored to the end and its outputs are kept.
+  Status finished(const NodeId& node, const AttemptKey& key);
+
+  // Of those the agent holds, the ones it must end.
+  Result<std::vector<AttemptKey>> not_wanted(const NodeId& node, const std::vector<AttemptKey>& held);
+
+ private:
+  struct Batch;
+  Result<Batch> parse(std::string_view bytes, uint64_t offset, uint64_t stored) const;
+  Status store_batch(store::Writer& writer, const Part& before, Batch& batch);
+  Status take_exit(store::Writer& writer, Run& run, Part& part, const ExitStatus& exit);
+
+  store::Database& database_;
+  Orchestrator& orchestrator_;
+  compute::NodeRegistry& nodes_;
+  LogStore& logs_;
+  metrics::MetricStore& metrics_;
+  blobs::BlobStore& blobs_;
+  const Clock& clock_;
+  const uint64_t log_quota_bytes_;
+};
+
+}  // namespace slipway::runs

@@ -1,0 +1,183 @@
+// The half of Attempts that takes journals in.
+//
+// Order of things, for one batch: parse, write the log bytes (idempotent by offset, synced), then one
+// transaction with everything else and the new journal offset. A crash in between leaves log bytes that the
+// repetition finds in place.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "journal/record.h"
+#include "runs/attempts.h"
+#include "runs/run_table.h"
+
+namespace slipway::runs {
+
+struct Attempts::Batch {
+  std::vector<journal::LogChunk> logs;
+  std::vector<journal::MetricPoint> points;
+  std::vector<std::pair<Timestamp, std::string>> samples;
+  std::map<std::string, std::string> tags;
+  std::vector<std::string> warnings;  // explicit gaps
+  bool prepared = false;
+  bool started = false;
+  std::optional<ExitStatus> exit;
+  uint64_t end = 0;  // the journal's position after the batch
+};
+
+namespace {
+
+constexpr size_t kMostWarnings = 100;
+
+Result<json::object> document_of(const journal::Record& record) {
+  return parse_json_object(record.payload, "a journal record");
+}
+
+std::string words_for_gap(const json::object& mark) {
+  std::string stream;
+  std::string why;
+  uint64_t dropped = 0;
+  JsonFields fields(mark, "a mark");
+  fields.optional("stream", stream);
+  fields.optional("why", why);
+  fields.optional("dropped_bytes", dropped);
+  return fmt::format("{}: {} bytes were not kept ({})", stream, dropped, why);
+}
+
+}  // namespace
+
+Result<Attempts::Batch> Attempts::parse(std::string_view bytes, uint64_t offset, uint64_t stored) const {
+  Batch batch;
+  batch.end = offset;
+  while (!bytes.empty()) {
+    SLIPWAY_ASSIGN(const auto parsed, journal::parse_record(bytes));
+    if (!parsed) return fail(ErrorCode::kInvalidArgument, "the journal's bytes end within a record");
+    bytes.remove_prefix(parsed->size);
+    batch.end += parsed->size;
+    if (batch.end <= stored) continue;  // known already
+    const journal::Record& record = parsed->record;
+    switch (record.kind) {
+      case journal::Kind::kLog: {
+        SLIPWAY_ASSIGN(auto chunk, journal::parse_log(record.payload));
+        batch.logs.push_back(std::move(chunk));
+        break;
+      }
+      case journal::Kind::kMetrics: {
+        SLIPWAY_ASSIGN(const auto points, journal::parse_metrics(record.payload));
+        batch.points.insert(batch.points.end(), points.begin(), points.end());
+        break;
+      }
+      case journal::Kind::kPhase: {
+        SLIPWAY_ASSIGN(const json::object document, document_of(record));
+        std::string phase;
+        JsonFields fields(document, "a phase record");
+        fields.required("phase", phase);
+        SLIPWAY_TRY(fields.finish_lenient());
+        batch.prepared = batch.prepared || phase == "starting";
+        batch.started = batch.started || phase == "running";
+        break;
+      }
+      case journal::Kind::kSample: {
+        batch.samples.emplace_back(record.time, record.payload);
+        break;
+      }
+      case journal::Kind::kTags: {
+        SLIPWAY_ASSIGN(const json::object document, document_of(record));
+        for (const auto& field : document)
+          if (field.value().is_string())
+            batch.tags[std::string(field.key())] = std::string(field.value().get_string());
+        break;
+      }
+      case journal::Kind::kMark: {
+        SLIPWAY_ASSIGN(const json::object document, document_of(record));
+        batch.warnings.push_back(words_for_gap(document));
+        break;
+      }
+      case journal::Kind::kExit: {
+        SLIPWAY_ASSIGN(const json::object document, document_of(record));
+        SLIPWAY_ASSIGN(batch.exit, exit_status_from_json(document));
+        break;
+      }
+      case journal::Kind::kFile: break;  // for the agent, which uploads it
+    }
+  }
+  return batch;
+}
+
+Result<uint64_t> Attempts::take_journal(const NodeId& node, const AttemptKey& key, uint64_t offset,
+                                        std::string_view bytes) {
+  SLIPWAY_ASSIGN(const uint64_t stored, journal_offset(node, key));
+  if (offset > stored)
+    return fail(ErrorCode::kConflict, fmt::format("the journal is stored up to {}", stored),
+                "send from there");
+  SLIPWAY_ASSIGN(Batch batch, parse(bytes, offset, stored));
+  if (batch.end <= stored) return stored;
+  SLIPWAY_TRY(logs_.append(key, batch.logs));
+  SLIPWAY_FAILPOINT("journal.after_logs");
+
+  uint64_t now_stored = batch.end;
+  SLIPWAY_TRY(database_.write([&](store::Writer& writer) -> Status {
+    SLIPWAY_ASSIGN(const Part part, load_open_part(writer, node, key));
+    if (part.journal_offset != stored) {  // a repetition of this batch was quicker
+      now_stored = part.journal_offset;
+      return {};
+    }
+    return store_batch(writer, part, batch);
+  }));
+  return now_stored;
+}
+
+Status Attempts::store_batch(store::Writer& writer, const Part& before, Batch& batch) {
+  Part part = before;
+  part.journal_offset = batch.end;
+  if (batch.started && part.state != PartState::kExited) part.state = PartState::kStarted;
+  SLIPWAY_ASSIGN(Run run, load_run(writer, part.key.run));
+  const Transitions& transitions = orchestrator_.transitions();
+  const auto apply = [&](EventKind kind) -> Status {
+    auto verdict = transitions.apply(writer, run, {.kind = kind, .reason = "", .outcome = {}});
+    if (!verdict) return fail(std::move(verdict).error());
+    return {};
+  };
+  // Whoever sends its journal is alive.
+  if (run.state == RunState::kNotResponding) SLIPWAY_TRY(apply(EventKind::kHeardAgain));
+  if (batch.prepared) SLIPWAY_TRY(apply(EventKind::kPrepared));
+  if (batch.started) SLIPWAY_TRY(apply(EventKind::kStarted));
+  if (!batch.points.empty()) {
+    SLIPWAY_ASSIGN(const size_t left_out, metrics_.append(writer, run.id, batch.points));
+    if (left_out > 0)
+      batch.warnings.push_back(fmt::format("{} metrics with unusable names were not kept", left_out));
+  }
+  for (const auto& [time, sample] : batch.samples)
+    SLIPWAY_TRY(metrics_.append_sample(writer, run.id, part.key.rank, time, sample));
+  if (!batch.tags.empty()) SLIPWAY_TRY(set_tags(writer, run, batch.tags));
+  if (!batch.warnings.empty()) {
+    for (std::string& warning : batch.warnings)
+      if (run.warnings.size() < kMostWarnings) run.warnings.push_back(std::move(warning));
+    SLIPWAY_TRY(store_warnings(writer, run));
+  }
+  if (batch.exit) return take_exit(writer, run, part, *batch.exit);
+  // Log followers wait for the run's topic; transitions notify it by themselves.
+  writer.after_commit([this, topic = run_topic(run.id)] { orchestrator_.notify(topic); });
+  return update_part(writer, part);
+}
+
+Status Attempts::take_exit(store::Writer& writer, Run& run, Part& part, const ExitStatus& exit) {
+  part.exit = exit;
+  part.state = PartState::kExited;
+  SLIPWAY_TRY(update_part(writer, part));
+  SLIPWAY_ASSIGN(const auto parts, parts_of_attempt(writer, run.id, run.attempt));
+  const bool all = std::all_of(parts.begin(), parts.end(), [](const Part& p) { return p.exit.has_value(); });
+  Event event{
+      .kind = all ? EventKind::kExited : EventKind::kRankFailed, .reason = exit.reason, .outcome = {}};
+  if (!all && exit.good()) return {};
+  if (event.reason.empty()) event.reason = fmt::format("exit code {}", exit.code);
+  if (!all) event.reason = fmt::format("rank {}: {}", part.key.rank, event.reason);
+  auto verdict = orchestrator_.transitions().apply(writer, run, event);
+  if (!verdict) return fail(std::move(verdict).error());
+  return {};
+}
+
+}  // namespace slipway::runs

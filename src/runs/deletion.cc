@@ -1,0 +1,45 @@
+#include "runs/deletion.h"
+
+#include <fmt/format.h>
+
+#include "access/token.h"
+#include "base/failpoint.h"
+#include "base/log.h"
+#include "blobs/references.h"
+#include "runs/run_table.h"
+#include "runs/snapshots.h"
+
+namespace slipway::runs {
+
+Status delete_run(store::Database& database, metrics::MetricStore& metrics, LogStore& logs, const Run& run) {
+  SLIPWAY_TRY(database.write([&](store::Writer& writer) -> Status {
+    SLIPWAY_ASSIGN(const Run now, load_run(writer, run.workspace, run.id));
+    if (!is_final(now.state))
+      return fail(ErrorCode::kConflict,
+                  fmt::format("{} is {}: an active run cannot be deleted", run.id, to_text(now.state)),
+                  fmt::format("cancel it first: slipway run cancel {}", run.id));
+    SLIPWAY_TRY(blobs::drop_references(writer, blobs::run_owner(run.id)));
+    SLIPWAY_TRY(writer.run("DELETE FROM run_files WHERE run = ?", {run.id}));
+    SLIPWAY_TRY(access::delete_tokens_of_run(writer, run.id));
+    SLIPWAY_TRY(metrics.delete_run(writer, run.id));
+    SLIPWAY_TRY(delete_run_rows(writer, now));
+    return drop_unused_snapshot(writer, run.workspace, run.job.snapshot);
+  }));
+  SLIPWAY_FAILPOINT("delete.before_logs");
+  return logs.remove(run.id);
+}
+
+Status delete_orphaned_logs(store::Database& database, LogStore& logs) {
+  for (const RunId& run : logs.runs()) {
+    bool known = false;
+    SLIPWAY_TRY(database.read([&](store::Reader& reader) {
+      return reader.query("SELECT 1 FROM runs WHERE id = ?", {run}, [&](const store::Row&) { known = true; });
+    }));
+    if (known) continue;
+    log_info("logs.orphaned", {{"run", run}});
+    SLIPWAY_TRY(logs.remove(run));
+  }
+  return {};
+}
+
+}  // namespace slipway::runs

@@ -1,0 +1,128 @@
+// Brings waiting runs and nodes together: keeps the queues, asks the scheduler and the autoscaler whenever
+// something has changed, carries out what they say, and notices nodes that have fallen silent.
+//
+// Invariants
+//   1. The queues hold exactly the runs whose stored state is Queued, but for changes whose commit has just
+//   happened.
+//   2. A run is ordered to a node only inside the transaction that makes it Preparing; what was set aside for
+//   an order
+//      that did not commit is released.
+//   3. Everything kept here can be read again from the store: `start` does.
+// One thread of its own (the loop); the other members may be called from any thread.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/notifier.h"
+#include "compute/autoscaler.h"
+#include "compute/cluster.h"
+#include "compute/engine.h"
+#include "compute/node_registry.h"
+#include "compute/scheduler.h"
+#include "compute/waiting_runs.h"
+#include "runs/transitions.h"
+#include "store/database.h"
+
+namespace slipway::runs {
+
+struct LivenessTimes {
+  Duration heartbeat = std::chrono::seconds(5);
+  Duration silence = std::chrono::seconds(30);  // then NotResponding
+  Duration grace = std::chrono::minutes(10);    // then lost, and tried again elsewhere
+};
+
+class Orchestrator final : public TransitionObserver {
+ public:
+  // All outlive the orchestrator. The engine is given by `start`, because it reports to `node_event`.
+  Orchestrator(store::Database& database, compute::NodeRegistry& nodes, const Clock& clock,
+               Notifier& notifier, LivenessTimes times);
+  ~Orchestrator() override;
+
+  // Reads clusters, nodes, waiting runs and open attempts from the store. To be called first.
+  Status load();
+  // The nodes that should be there, for the engine to find again or to start.
+  std::vector<compute::NodeOrder> wanted_nodes() const;
+  // Starts the loop.
+  void start(compute::Engine& engine);
+  void stop();
+
+  const Transitions& transitions() const { return transitions_; }
+  const LivenessTimes& times() const { return times_; }
+  const compute::Machine& machine() const { return machine_; }
+  void notify(const std::string& topic) { notifier_.notify(topic); }
+
+  // Clusters, after their rows have changed.
+  void cluster_changed(const compute::ClusterSpec& spec);
+  // Its row is deleted: it takes no runs any more, and its nodes are let go.
+  void let_cluster_go(const compute::ClusterKey& key);
+  // kNotFound.
+  Result<compute::ClusterView> cluster_view(const compute::ClusterKey& key) const;
+  size_t queued_runs(const compute::ClusterKey& key) const;
+  // Why the run waits; empty when it does not.
+  std::string why_waiting(const Run& run) const;
+
+  // From agents.
+  Status node_registered(const NodeId& node, const NodeCapacity& capacity, const std::string& address,
+                         int pid);
+  Status node_heard_from(const NodeId& node);
+  // From the engine.
+  void node_event(const compute::NodeEvent& event);
+  // The open parts that this node should have but did not list twice in a row are given up.
+  Status attempts_missing(const NodeId& node, const std::vector<AttemptKey>& held);
+
+  void run_waits(const Run& run) override;
+  void run_waits_no_more(const Run& run) override;
+  void attempt_is_over(const Run& run) override;
+
+ private:
+  struct Cluster {
+    compute::ClusterSpec spec;
+    compute::NodeSize size;
+    compute::WaitingRuns queue;
+    compute::StartBackoff backoff;
+    std::string start_problem;
+    bool removing = false;
+  };
+
+  void loop();
+  void wake(const compute::ClusterKey& key);
+  std::optional<Monotonic> tend(const compute::ClusterKey& key);
+  bool dispatch(const compute::ClusterKey& key);
+  Status place(const compute::ClusterKey& key, const std::vector<compute::Placement>& placements);
+  std::optional<Monotonic> autoscale(const compute::ClusterKey& key);
+  void start_nodes(const compute::ClusterKey& key, int count);
+  void drain_node(const NodeId& node);
+  void forget_cluster_without_nodes(const compute::ClusterKey& key);
+  void start_failed(const compute::ClusterKey& key, const std::string& why);
+  void watch_silence();
+  Status tell_runs_of(const NodeId& node, EventKind kind, const std::string& reason);
+  compute::ClusterView view_of(const Cluster& cluster) const;
+
+  store::Database& database_;
+  compute::NodeRegistry& nodes_;
+  const Clock& clock_;
+  const LivenessTimes times_;
+  const Transitions transitions_;
+  Notifier& notifier_;
+  compute::Engine* engine_ = nullptr;
+  const compute::Machine machine_;
+
+  mutable std::mutex mutex_;  // guards all below
+  std::condition_variable changed_;
+  bool stopping_ = false;
+  std::map<compute::ClusterKey, Cluster> clusters_;
+  std::set<compute::ClusterKey> dirty_;
+  std::set<NodeId> silent_;  // nodes whose runs have been told
+  std::map<NodeId, std::set<AttemptKey>> missing_once_;
+  std::thread thread_;
+};
+
+}  // namespace slipway::runs

@@ -1,0 +1,55 @@
+// Runs, their events and their tags in the store. Every SQL statement about these tables is in run_table.cc.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runs/run.h"
+#include "store/database.h"
+
+namespace slipway::runs {
+
+// The run with that id in that workspace. kNotFound.
+Result<Run> load_run(store::Reader& reader, const WorkspaceName& workspace, const RunId& id);
+// The run with that id, whatever its workspace: for messages of nodes, whose right was checked by the
+// attempt.
+Result<Run> load_run(store::Reader& reader, const RunId& id);
+// The id that `text` names in the workspace: itself, the only one that begins so, or "latest". kNotFound, or
+// kInvalidArgument when several begin so.
+Result<RunId> resolve_run(store::Reader& reader, const WorkspaceName& workspace, const std::string& text);
+
+struct RunFilter {
+  std::optional<ExperimentName> experiment;
+  std::optional<RunState> state;
+  std::optional<std::pair<std::string, std::string>> tag;
+  int64_t before_seq = INT64_MAX;  // newest first, so a page goes on below this one
+  int64_t limit = 100;
+};
+Result<std::vector<Run>> list_runs(store::Reader& reader, const WorkspaceName& workspace,
+                                   const RunFilter& filter);
+
+// Sets `run.seq`.
+Status insert_run(store::Writer& writer, Run& run);
+// Writes back all that can change and appends the event that changed it: the state and its history are never
+// apart.
+Status store_transition(store::Writer& writer, const Run& run, const RunEvent& event);
+// Writes back the list of outputs that were not kept, and the warnings.
+Status store_skipped(store::Writer& writer, const Run& run);
+Status store_warnings(store::Writer& writer, const Run& run);
+Status set_tags(store::Writer& writer, const Run& run, const std::map<std::string, std::string>& tags);
+Status remove_tag(store::Writer& writer, const Run& run, const std::string& key);
+Status set_display_name(store::Writer& writer, const Run& run, const std::string& name);
+// The run, its events and tags; files, blobs and logs are the deleter's (deletion.cc).
+Status delete_run_rows(store::Writer& writer, const Run& run);
+
+Result<std::vector<RunEvent>> list_events(store::Reader& reader, int64_t run_seq, int64_t after,
+                                          int64_t limit);
+
+// Visits every run that is not final, oldest first.
+Status for_each_active(store::Reader& reader, const std::function<void(const Run&)>& visit);
+Result<std::map<std::string, int64_t>> count_by_state(store::Reader& reader);
+
+}  // namespace slipway::runs

@@ -1,0 +1,45 @@
+// Takes a job in: checks it, gives it an id and stores it, once for each idempotency key.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "runs/orchestrator.h"
+#include "runs/run.h"
+#include "store/idempotency.h"
+
+namespace slipway::runs {
+
+struct Submission {
+  WorkspaceName workspace;
+  Job job;
+  store::RequestKey request;
+  std::string submitted_by;
+  std::optional<RunId> parent;  // for a rerun
+};
+
+struct Submitted {
+  Run run;
+  bool repeated = false;  // the key was known: this is the run it made then
+};
+
+class Submissions {
+ public:
+  Submissions(store::Database& database, Orchestrator& orchestrator, const Clock& clock)
+      : database_(database), orchestrator_(orchestrator), clock_(clock) {}
+
+  // Durable when it returns. kInvalidArgument for what cannot run here, kNotFound for an unknown workspace,
+  // cluster or snapshot, kConflict for a key that was used with another body.
+  Result<Submitted> submit(Submission submission);
+  // The same job again, from the snapshot, arguments and environment that the run recorded.
+  Result<Submitted> rerun(const Run& original, std::string idempotency_key, std::string submitted_by);
+
+ private:
+  Status check(const Submission& submission) const;
+
+  store::Database& database_;
+  Orchestrator& orchestrator_;
+  const Clock& clock_;
+};
+
+}  // namespace slipway::runs

@@ -1,0 +1,95 @@
+#include "runs/transitions.h"
+
+#include <fmt/format.h>
+
+#include "base/failpoint.h"
+#include "runs/run_table.h"
+
+namespace slipway::runs {
+namespace {
+
+// What the new state means for the fields of the run.
+void move(Run& run, const Decision& decision, Timestamp now) {
+  if (decision.next == RunState::kNotResponding) run.resume_state = run.state;
+  run.state = decision.next;
+  if (run.state == RunState::kRunning && !run.started_at) run.started_at = now;
+  if (run.state == RunState::kQueued) run.started_at.reset();
+  if (is_final(run.state)) {
+    run.ended_at = now;
+    run.reason = decision.reason;
+  }
+}
+
+}  // namespace
+
+std::string run_topic(const RunId& run) {
+  return "run:" + run.str();
+}
+std::string node_topic(const NodeId& node) {
+  return "node:" + node.str();
+}
+
+Result<Verdict> Transitions::apply(store::Writer& writer, Run& run, const Event& event) const {
+  const RunState before = run.state;
+  const Decision decision = decide({.state = run.state,
+                                    .resume_state = run.resume_state,
+                                    .attempt = run.attempt,
+                                    .max_attempts = run.job.max_attempts},
+                                   event);
+  if (decision.verdict == Verdict::kIgnore) return decision.verdict;
+  if (decision.verdict == Verdict::kRefuse)
+    return fail(ErrorCode::kConflict, fmt::format("{}: {}", run.id, decision.reason));
+
+  const Timestamp now = clock_.now();
+  move(run, decision, now);
+  if (event.kind == EventKind::kPlaced) ++run.attempt;
+  SLIPWAY_FAILPOINT("run.before_transition");
+  SLIPWAY_TRY(store_transition(writer, run,
+                               {.seq = 0,
+                                .time = now,
+                                .kind = std::string(to_text(event.kind)),
+                                .state = run.state,
+                                .attempt = run.attempt,
+                                .reason = decision.reason}));
+  SLIPWAY_TRY(carry_out(writer, run, decision));
+  SLIPWAY_FAILPOINT("run.after_transition");
+  if (before == RunState::kQueued) writer.after_commit([this, run] { observer_.run_waits_no_more(run); });
+  writer.after_commit([this, topic = run_topic(run.id)] { notifier_.notify(topic); });
+  return decision.verdict;
+}
+
+Status Transitions::carry_out(store::Writer& writer, const Run& run, const Decision& decision) const {
+  if ((decision.effects & (kCancelAttempt | kFenceAttempt)) != 0) {
+    SLIPWAY_ASSIGN(auto parts, parts_of_attempt(writer, run.id, run.attempt));
+    if ((decision.effects & kCancelAttempt) != 0)
+      SLIPWAY_TRY(
+          order_cancel(writer, run.id, run.attempt, {.reason = decision.reason, .grace = run.job.grace}));
+    if ((decision.effects & kFenceAttempt) != 0) {
+      SLIPWAY_TRY(fence_parts(writer, run.id, run.attempt));
+      writer.after_commit([this, run] { observer_.attempt_is_over(run); });
+    }
+    for (const Part& part : parts)
+      writer.after_commit([this, topic = node_topic(part.node)] { notifier_.notify(topic); });
+  }
+  if ((decision.effects & kEnqueue) != 0) writer.after_commit([this, run] { observer_.run_waits(run); });
+  return {};
+}
+
+Result<Verdict> Transitions::place(store::Writer& writer, Run& run, std::vector<Part>& parts) const {
+  std::string nodes;
+  for (const Part& part : parts) nodes += fmt::format("{}{}", nodes.empty() ? "" : ", ", part.node);
+  SLIPWAY_ASSIGN(
+      const Verdict verdict,
+      apply(writer, run, {.kind = EventKind::kPlaced, .reason = fmt::format("on {}", nodes), .outcome = {}}));
+  if (verdict != Verdict::kMove) return verdict;
+  int rank = 0;
+  for (Part& part : parts) {
+    part.run_seq = run.seq;
+    part.key = {.run = run.id, .attempt = run.attempt, .rank = rank++};
+    SLIPWAY_TRY(insert_part(writer, part, clock_.now()));
+    writer.after_commit([this, topic = node_topic(part.node)] { notifier_.notify(topic); });
+  }
+  return verdict;
+}
+
+}  // namespace slipway::runs

@@ -1,0 +1,52 @@
+// Applies events to runs: the decision, the new state, its event and its effects in one transaction.
+#pragma once
+
+#include <vector>
+
+#include "base/clock.h"
+#include "base/notifier.h"
+#include "runs/attempt_table.h"
+#include "runs/lifecycle.h"
+#include "runs/run.h"
+#include "store/database.h"
+
+namespace slipway::runs {
+
+// Told after a commit, on the writer's thread: must only note it down. Everything told here can also be read
+// from the store, which is what happens after a restart.
+class TransitionObserver {
+ public:
+  virtual ~TransitionObserver() = default;
+  virtual void run_waits(const Run& run) = 0;
+  virtual void run_waits_no_more(const Run& run) = 0;
+  // The present attempt holds nothing any more.
+  virtual void attempt_is_over(const Run& run) = 0;
+};
+
+// The topics that change with a run and with a node's orders.
+std::string run_topic(const RunId& run);
+std::string node_topic(const NodeId& node);
+
+// Thread-safe: it has no state of its own.
+class Transitions {
+ public:
+  Transitions(const Clock& clock, Notifier& notifier, TransitionObserver& observer)
+      : clock_(clock), notifier_(notifier), observer_(observer) {}
+
+  // Changes `run` and stores it. kConflict when a user asks for what cannot be; an event that is late or
+  // repeated is ignored and says so in the verdict.
+  Result<Verdict> apply(store::Writer& writer, Run& run, const Event& event) const;
+
+  // Gives a waiting run its nodes: the event kPlaced and the orders for them. The verdict is kIgnore when it
+  // no longer waits; then nothing is ordered. The parts' keys are filled in here.
+  Result<Verdict> place(store::Writer& writer, Run& run, std::vector<Part>& parts) const;
+
+ private:
+  Status carry_out(store::Writer& writer, const Run& run, const Decision& decision) const;
+
+  const Clock& clock_;
+  Notifier& notifier_;
+  TransitionObserver& observer_;
+};
+
+}  // namespace slipway::runs
