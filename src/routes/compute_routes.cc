@@ -1,0 +1,130 @@
+// Clusters and their nodes.
+#include <fmt/format.h>
+
+#include "compute/cluster_store.h"
+#include "routes/request.h"
+#include "routes/services.h"
+
+namespace slipway::routes {
+namespace {
+
+using compute::ClusterKey;
+using compute::ClusterSpec;
+using http::Access;
+using http::Method;
+using http::Request;
+using http::Response;
+
+ClusterKey key_of(const Request& request) {
+  return {workspace_of(request), ClusterName(request.param("cluster"))};
+}
+
+json::object describe(Services& services, const ClusterSpec& spec) {
+  return compute::to_json(spec, compute::node_size(spec, services.orchestrator.machine()),
+                          services.nodes.counts(spec.key()), services.orchestrator.queued_runs(spec.key()));
+}
+
+Result<ClusterSpec> cluster_of(Services& services, const Request& request) {
+  ClusterSpec spec;
+  SLIPWAY_TRY(services.database.read([&](store::Reader& reader) -> Status {
+    SLIPWAY_ASSIGN(spec, compute::find_cluster(reader, key_of(request)));
+    return {};
+  }));
+  return spec;
+}
+
+Result<Response> list(Services& services, const Request& request) {
+  SLIPWAY_ASSIGN(const int64_t limit, limit_of(request));
+  SLIPWAY_ASSIGN(const std::string after, name_cursor_of(request));
+  std::vector<ClusterSpec> found;
+  SLIPWAY_TRY(services.database.read([&](store::Reader& reader) -> Status {
+    SLIPWAY_ASSIGN(found,
+                   compute::list_clusters(reader, workspace_of(request), after, static_cast<size_t>(limit)));
+    return {};
+  }));
+  json::array items;
+  for (const ClusterSpec& spec : found) items.push_back(describe(services, spec));
+  std::optional<std::string> next;
+  if (static_cast<int64_t>(found.size()) == limit) next = found.back().name.str();
+  return page(std::move(items), next);
+}
+
+Result<Response> create(Services& services, const Request& request) {
+  SLIPWAY_ASSIGN(const json::object body, body_of(request, "the cluster"));
+  SLIPWAY_ASSIGN(ClusterSpec spec, compute::cluster_spec_from_json(body));
+  SLIPWAY_ASSIGN(const auto key, request_key(request, workspace_of(request).str()));
+  spec.workspace = workspace_of(request);
+  spec.created_at = services.clock.now();
+  bool repeated = false;
+  SLIPWAY_TRY(services.database.write([&](store::Writer& writer) -> Status {
+    SLIPWAY_ASSIGN(const auto made, store::find_made(writer, key));
+    repeated = made.has_value();
+    if (repeated) {
+      SLIPWAY_ASSIGN(spec, compute::find_cluster(writer, spec.key()));
+      return {};
+    }
+    SLIPWAY_TRY(compute::insert_cluster(writer, spec));
+    return store::remember_made(writer, key, spec.name.str(), spec.created_at);
+  }));
+  if (!repeated) services.orchestrator.cluster_changed(spec);
+  return http::json_response(describe(services, spec), repeated ? 200 : 201);
+}
+
+Result<Response> show(Services& services, const Request& request) {
+  SLIPWAY_ASSIGN(const ClusterSpec spec, cluster_of(services, request));
+  return http::json_response(describe(services, spec));
+}
+
+Result<Response> change(Services& services, const Request& request) {
+  SLIPWAY_ASSIGN(const json::object body, body_of(request, "the change"));
+  ClusterSpec spec;
+  SLIPWAY_TRY(services.database.write([&](store::Writer& writer) -> Status {
+    SLIPWAY_ASSIGN(ClusterSpec before, compute::find_cluster(writer, key_of(request)));
+    SLIPWAY_ASSIGN(spec, compute::patched(std::move(before), body));
+    return compute::update_cluster(writer, spec);
+  }));
+  services.orchestrator.cluster_changed(spec);
+  return http::json_response(describe(services, spec));
+}
+
+// A cluster with work is not deleted. Its row goes at once, its idle nodes follow.
+Result<Response> remove(Services& services, const Request& request) {
+  const ClusterKey key = key_of(request);
+  SLIPWAY_TRY(cluster_of(services, request));
+  const auto counts = services.nodes.counts(key);
+  const size_t queued = services.orchestrator.queued_runs(key);
+  if (counts.busy > 0 || queued > 0)
+    return fail(
+        ErrorCode::kConflict,
+        fmt::format("cluster '{}' has {} busy nodes and {} waiting runs", key.name, counts.busy, queued),
+        "cancel them or wait for them, then delete it");
+  SLIPWAY_TRY(
+      services.database.write([&](store::Writer& writer) { return compute::delete_cluster(writer, key); }));
+  services.orchestrator.let_cluster_go(key);
+  return http::empty_response();
+}
+
+Result<Response> nodes(Services& services, const Request& request) {
+  SLIPWAY_ASSIGN(const ClusterSpec spec, cluster_of(services, request));
+  json::array items;
+  for (const compute::NodeInfo& node : services.nodes.list(spec.key()))
+    items.push_back(compute::to_json(node));
+  return page(std::move(items));
+}
+
+}  // namespace
+
+void add_compute_routes(http::Router& router, Services& services) {
+  const Bind with{services};
+  const std::string compute = "/api/v1/workspaces/{workspace}/compute";
+  router.add({
+      {Method::kGet, compute, Access::kReader, with(list)},
+      {Method::kPost, compute, Access::kOwner, with(create)},
+      {Method::kGet, compute + "/{cluster}", Access::kReader, with(show)},
+      {Method::kPatch, compute + "/{cluster}", Access::kOwner, with(change)},
+      {Method::kDelete, compute + "/{cluster}", Access::kOwner, with(remove)},
+      {Method::kGet, compute + "/{cluster}/nodes", Access::kReader, with(nodes)},
+  });
+}
+
+}  // namespace slipway::routes
