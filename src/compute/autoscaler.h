@@ -4,8 +4,7 @@
 //   1. Never more than max nodes, counting those that start, drain or are lost and not yet gone.
 //   2. Idle nodes are never let go below min.
 //   3. A node is stopped only when it has been draining, so that nothing new was sent to it, and holds no
-//   attempt; or
-//      when it never came up or is lost.
+//      attempt; or when it never came up or is lost.
 //   4. While runs wait, no node of the right size is let go, unless there are more than max.
 #pragma once
 

@@ -41,9 +41,10 @@ Error no_cluster(store::Reader& reader, const ClusterKey& key) {
     for (const ClusterSpec& spec : *clusters) names.push_back(spec.name.str());
   return {.code = ErrorCode::kNotFound,
           .message = fmt::format("there is no cluster '{}' in workspace '{}'", key.name, key.workspace),
-          .next = names.empty() ? "slipway compute list shows what there is"
-                                : fmt::format("there is {}; slipway compute create {} makes it",
-                                              fmt::join(names, ", "), key.name),
+          .next = names.empty()
+                      ? fmt::format("create it: slipway compute create {}", key.name)
+                      : fmt::format("there {} {}; or create it: slipway compute create {}",
+                                    names.size() == 1 ? "is" : "are", fmt::join(names, ", "), key.name),
           .detail = ""};
 }
 

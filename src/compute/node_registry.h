@@ -4,12 +4,10 @@
 //
 // Invariants
 //   1. What is free on a node is its capacity less what is set aside: never kept apart from it.
-//   2. A node holds an attempt from `reserve`, which comes before its order is sent, until `release`. So a
-//   draining
-//      node without attempts has nothing on its way to it.
-//   3. Silence counts from the last message or from this server's start, whichever is later: after a restart
-//   nothing
-//      is lost before one full grace.
+//   2. A node holds an attempt from `reserve`, which comes before its order is sent, until `release`. So
+//      a draining node without attempts has nothing on its way to it.
+//   3. Silence counts from the last message or from this server's start, whichever is later: after a
+//      restart nothing is lost before one full grace.
 #pragma once
 
 #include <map>

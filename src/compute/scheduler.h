@@ -4,16 +4,17 @@
 //
 // The order is first in, first out, with back-filling that cannot delay the head:
 //   1. Runs are placed from the front for as long as they fit. A run gets all its nodes at once or none.
-//   2. The first run that does not fit is the head. It keeps the nodes it will be given first, those with the
-//   most
-//      free, as many as it asks for: none of the runs behind it may use them, free as they may be in part.
+//   2. The first run that does not fit is the head. It keeps the nodes it will be given first, those with
+//      the most free, as many as it asks for: none of the runs behind it may use them, free as they may
+//      be in part.
 //   3. Runs behind the head may use the other nodes, in order, within a look-ahead of kLookAhead runs.
-//   4. Hence no run is overtaken for ever: on kept nodes nothing new starts, a node is exchanged for another
-//   only when
-//      that one is freer, so what is free for the head grows until it fits; then the next run is the head.
-//   5. A run that the cluster can never hold (it was made smaller since) is passed over and holds nothing up.
+//   4. Hence no run is overtaken for ever: on kept nodes nothing new starts, a node is exchanged for
+//      another only when that one is freer, so what is free for the head grows until it fits; then the
+//      next run is the head.
+//   5. A run that the cluster can never hold (it was made smaller since) is passed over and holds nothing
+//      up.
 //   6. A share goes to the fullest node that has room for it, so that whole nodes stay free for those who
-//   need them.
+//      need them.
 //
 // The cost is about the placements made plus look-ahead x nodes, whatever the length of the queue.
 #pragma once

@@ -2,17 +2,15 @@
 // which outlives the server.
 //
 // Invariants
-//   1. Whether an agent lives is asked of the lock on nodes/<id>/lock, which it holds for life; a pid counts
-//   only
-//      together with the start time written into that lock. Signals go through a pidfd, so never to a reused
-//      pid.
+//   1. Whether an agent lives is asked of the lock on nodes/<id>/lock, which it holds for life; a pid
+//      counts only together with the start time written into that lock. Signals go through a pidfd, so
+//      never to a reused pid.
 //   2. At most one agent a node: a second one cannot take the lock and ends.
 //   3. A node is wanted from start_node until stop_node. A wanted node whose agent dies gets another one,
-//   which finds
-//      the running supervisors again: at once the first time, with doubling waits when it keeps dying.
-//   4. A node's folder goes when its agent is dead and no supervisor lives in it; supervisors left behind by
-//   a node
-//      that is not wanted are told to kill their job.
+//      which finds the running supervisors again: at once the first time, with doubling waits when it
+//      keeps dying.
+//   4. A node's folder goes when its agent is dead and no supervisor lives in it; supervisors left behind
+//      by a node that is not wanted are told to kill their job.
 //   5. Agents that this process started are reaped when they end; those of an earlier server are init's.
 #pragma once
 
