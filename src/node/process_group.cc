@@ -10,6 +10,7 @@
 #include <cmath>
 #include <thread>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "node/process_group_cgroup.h"
 #include "node/process_group_marked.h"

@@ -1,0 +1,140 @@
+#include "node/process_group.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "node/process_group_cgroup.h"
+#include "node/process_group_marked.h"
+#include "node/process_group_places.h"
+
+namespace slipway::node {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(CgroupPlaces, AreFoundOnAHybridMachine) {
+  const CgroupPlaces places = find_cgroup_places(
+      "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"
+      "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
+      "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:4 - cgroup cgroup rw,memory\n"
+      "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n",
+      "4:memory:/api/53d\n1:cpu,cpuacct:/\n0::/user\n");
+  EXPECT_EQ(places.unified, "/sys/fs/cgroup/unified/user");
+  EXPECT_EQ(places.memory, "/sys/fs/cgroup/memory/api/53d");
+  EXPECT_EQ(places.cpu, "/sys/fs/cgroup/cpu,cpuacct");
+  EXPECT_EQ(places.cpuacct, "/sys/fs/cgroup/cpu,cpuacct");
+  EXPECT_FALSE(places.freezer);
+  EXPECT_FALSE(places.pids);
+}
+
+TEST(CgroupPlaces, AreFoundInAContainerThatSeesAPartOfTheHierarchy) {
+  const CgroupPlaces places = find_cgroup_places(
+      "41 31 0:38 /docker/abc /sys/fs/my\\040cgroup rw - cgroup2 cgroup rw\n", "0::/docker/abc/job\n");
+  EXPECT_EQ(places.unified, "/sys/fs/my cgroup/job");
+  EXPECT_EQ(
+      find_cgroup_places("41 31 0:38 /docker/abc /cg rw - cgroup2 cgroup rw\n", "0::/elsewhere\n").unified,
+      "/cg");
+}
+
+TEST(CgroupPlaces, AreNoneForTextThatIsNone) {
+  EXPECT_FALSE(find_cgroup_places("", "").unified);
+  EXPECT_FALSE(find_cgroup_places("a b c\n - \n1 2 3 4 5 6 - cgroup2 x\n", "::\nx\n").unified);
+}
+
+// A process that forks a child which leaves its session; all of it carries the mark.
+class Group : public ::testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    mark_ = fmt::format("group-{}-{}", ::getpid(), GetParam());
+    if (GetParam()) {
+      group_ = make_process_group(mark_, {.memory_bytes = 256 << 20, .cpus = 1, .pids = 100});
+      if (group_->folders().empty()) GTEST_SKIP() << "no cgroup can be made here";
+    } else {
+      group_ = make_marked_group(mark_);
+    }
+  }
+  void TearDown() override {
+    if (child_ > 0) ::waitpid(child_, nullptr, 0);
+    if (group_) group_->remove();
+    for (const auto& folder : folders_) EXPECT_FALSE(std::filesystem::exists(folder)) << folder;
+  }
+
+  void spawn(const char* script) {
+    folders_ = group_->folders();
+    const std::string mark = fmt::format("{}={}", launch::kMarkVariable, mark_);
+    child_ = ::fork();
+    if (child_ != 0) return;
+    for (const int file : group_->join_files()) (void)!::write(file, "0", 1);
+    const char* const argv[] = {"/bin/sh", "-c", script, nullptr};
+    const char* const envp[] = {"PATH=/usr/bin:/bin", mark.c_str(), nullptr};
+    ::execve("/bin/sh", const_cast<char* const*>(argv), const_cast<char* const*>(envp));
+    ::_exit(127);
+  }
+  template <class Condition>
+  void wait_until(Condition holds) {
+    const auto deadline = std::chrono::steady_clock::now() + 10s;
+    while (!holds()) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+      std::this_thread::sleep_for(2ms);
+    }
+  }
+  size_t marked() const {
+    size_t count = 0;
+    for_each_marked(mark_, [&](pid_t, int) { ++count; });
+    return count;
+  }
+
+  std::string mark_;
+  std::unique_ptr<ProcessGroup> group_;
+  std::vector<std::filesystem::path> folders_;
+  pid_t child_ = -1;
+};
+
+TEST_P(Group, KillsWhateverDetachesItself) {
+  EXPECT_TRUE(group_->is_empty());
+  spawn("trap '' TERM; setsid sh -c 'trap \"\" TERM; sleep 600; :' & sleep 600; :");
+  wait_until([&] { return marked() == 4; });
+  EXPECT_FALSE(group_->is_empty());
+  EXPECT_TRUE(group_->cpu_time());
+  EXPECT_GT(group_->memory_bytes().value_or(1), 0U);
+  group_->signal_all(SIGTERM);
+  group_->kill_all();
+  wait_until([&] { return group_->is_empty(); });
+  EXPECT_EQ(marked(), 0U);
+}
+
+TEST_P(Group, IsEndedByItsMarkWhenItsSupervisorIsGone) {
+  spawn("setsid sleep 600 & sleep 600; :");
+  wait_until([&] { return marked() == 3; });
+  std::thread reaper([&] { ::waitpid(child_, nullptr, 0); });
+  const Status ended = end_group(mark_);
+  reaper.join();
+  child_ = -1;
+  EXPECT_TRUE(ended) << ended.error().message;
+  EXPECT_EQ(marked(), 0U);
+}
+
+TEST_P(Group, IsSweptOnlyByItsOwnPrefixAndWhenDead) {
+  if (!GetParam()) GTEST_SKIP() << "nothing of a marked group stays behind";
+  folders_ = group_->folders();
+  sweep_groups("", [](std::string_view) { return false; });
+  sweep_groups("another-", [](std::string_view) { return false; });
+  sweep_groups(mark_, [](std::string_view) { return true; });
+  EXPECT_TRUE(std::filesystem::exists(folders_.front()));
+  sweep_groups(mark_, [](std::string_view) { return false; });
+  for (const auto& folder : folders_) EXPECT_FALSE(std::filesystem::exists(folder));
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Group, ::testing::Values(true, false),
+                         [](const auto& chosen) { return chosen.param ? "Cgroup" : "Marked"; });
+
+TEST(EndGroup, RefusesAMarkThatIsAPath) {
+  EXPECT_FALSE(end_group("../../x"));
+}
+
+}  // namespace
+}  // namespace slipway::node

@@ -1,0 +1,185 @@
+#include "node/supervisor_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace slipway::node {
+namespace {
+
+// Everything the new process needs, made before it exists: between vfork and execve it may only make system
+// calls.
+struct Launch {
+  const char* program;
+  char* const* argv;
+  char* const* envp;
+  const char* work;
+  const int* join_files;
+  size_t join_count;
+  int in;
+  int out;
+  int err;
+};
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> list;
+  list.reserve(strings.size() + 1);
+  for (std::string& text : strings) list.push_back(text.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+void write_quietly(int fd, const char* text) {
+  (void)!::write(fd, text, std::strlen(text));
+}
+
+// Returns only when it failed, with the reason in errno. Runs in memory shared with the parent, which waits.
+void become_the_job(const Launch& launch) {
+  ::setsid();
+  // A death of the supervisor must not leave a job that nobody sees; what this one started, end_orphans
+  // finds.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  struct sigaction standard{};
+  standard.sa_handler = SIG_DFL;
+  for (int signal = 1; signal < 32; ++signal) ::sigaction(signal, &standard, nullptr);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (size_t i = 0; i < launch.join_count; ++i) write_quietly(launch.join_files[i], "0");
+  if (const int fd = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC); fd >= 0) {
+    write_quietly(fd, "0");
+    ::close(fd);
+  }
+  if (::dup2(launch.in, 0) < 0 || ::dup2(launch.out, 1) < 0 || ::dup2(launch.err, 2) < 0) return;
+  if (::syscall(SYS_close_range, 3U, ~0U, 0) != 0)
+    for (int fd = 3; fd < 1024; ++fd) ::close(fd);
+  ::umask(022);
+  if (::chdir(launch.work) != 0) return;
+  ::execve(launch.program, launch.argv, launch.envp);
+}
+
+// vfork: the child borrows our memory until it executes, which costs the same however large we are, and its
+// errno comes back without a pipe.
+__attribute__((noinline)) pid_t spawn(const Launch& launch, volatile int* error) {
+  const pid_t pid = ::vfork();
+  if (pid == 0) {
+    become_the_job(launch);
+    *error = errno;
+    ::_exit(127);
+  }
+  if (pid < 0) *error = errno;
+  return pid;
+}
+
+std::unexpected<Error> not_executable(const std::string& program, int error) {
+  std::string why = std::strerror(error);
+  std::string next;
+  if (error == EACCES) {
+    why = "the file is not executable";
+    next = fmt::format("chmod +x it, or name its interpreter: python {}", program);
+  } else if (error == ENOEXEC) {
+    why = "it is neither a program of this machine nor a script that begins with '#!'";
+    next = fmt::format("name its interpreter: sh {}", program);
+  } else if (error == ENOENT) {
+    why = "the interpreter in its first line is not on this node";
+  } else if (error == E2BIG) {
+    why = "its arguments and environment are too long for the system";
+  }
+  return fail(ErrorCode::kInvalidArgument, fmt::format("cannot start '{}': {}", program, why),
+              std::move(next));
+}
+
+bool is_program(const std::string& path, int& error) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) {
+    if (errno != ENOENT && errno != ENOTDIR) error = errno;
+    return false;
+  }
+  if (S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0) return true;
+  error = EACCES;
+  return false;
+}
+
+std::string below(const std::string& folder, const std::string& name) {
+  return name.starts_with('/') ? name : folder + "/" + name;
+}
+
+Result<std::pair<UniqueFd, UniqueFd>> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail(errno_error(errno, "make a pipe for the job's output"));
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return std::pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
+}
+
+}  // namespace
+
+Result<std::string> find_program(const std::string& program, const std::string& path,
+                                 const std::string& work) {
+  int error = 0;
+  if (program.find('/') != std::string::npos) {
+    const std::string file = below(work, program);
+    if (is_program(file, error)) return file;
+    if (error != 0) return not_executable(program, error);
+    return fail(
+        ErrorCode::kNotFound,
+        program.starts_with('/')
+            ? fmt::format("cannot start '{}': there is no such file on this node", program)
+            : fmt::format("cannot start '{}': there is no such file in the run's working folder", program));
+  }
+  for (size_t start = 0; start <= path.size();) {
+    const size_t end = std::min(path.find(':', start), path.size());
+    const std::string folder = below(work, end == start ? "." : path.substr(start, end - start));
+    if (is_program(folder + "/" + program, error)) return folder + "/" + program;
+    start = end + 1;
+  }
+  if (error != 0) return not_executable(program, error);
+  return fail(ErrorCode::kNotFound,
+              fmt::format("cannot start '{}': no such program on the PATH of this node", program));
+}
+
+Result<StartedProcess> start_process(const launch::SupervisorSpec& spec, const std::vector<int>& join_files) {
+  const auto path = spec.environment.find("PATH");
+  SLIPWAY_ASSIGN(
+      const std::string program,
+      find_program(spec.argv.front(), path == spec.environment.end() ? "" : path->second, spec.work));
+  SLIPWAY_ASSIGN(auto out, make_pipe());
+  SLIPWAY_ASSIGN(auto err, make_pipe());
+  const UniqueFd in(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!in) return fail(errno_error(errno, "open /dev/null"));
+
+  std::vector<std::string> arguments = spec.argv;
+  std::vector<std::string> variables;
+  variables.reserve(spec.environment.size());
+  for (const auto& [name, value] : spec.environment) variables.push_back(fmt::format("{}={}", name, value));
+  const std::vector<char*> argv = pointers(arguments);
+  const std::vector<char*> envp = pointers(variables);
+  const Launch launch{.program = program.c_str(),
+                      .argv = argv.data(),
+                      .envp = envp.data(),
+                      .work = spec.work.c_str(),
+                      .join_files = join_files.data(),
+                      .join_count = join_files.size(),
+                      .in = in.get(),
+                      .out = out.second.get(),
+                      .err = err.second.get()};
+  volatile int error = 0;
+  const pid_t pid = spawn(launch, &error);
+  if (pid < 0) return fail(errno_error(error, fmt::format("start '{}'", spec.argv.front())));
+  if (error != 0) {
+    ::waitpid(pid, nullptr, 0);
+    return not_executable(spec.argv.front(), error);
+  }
+  return StartedProcess{.pid = pid, .out = std::move(out.first), .err = std::move(err.first)};
+}
+
+}  // namespace slipway::node
