@@ -16,14 +16,8 @@ namespace {
 
 constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
-// All at once and durable, so that no upload has to make one and sync the root for it.
-Status make_subfolders(int root) {
-  bool made = ::mkdirat(root, ".partial", 0700) == 0;
-  for (int first = 0; first < 256 && (made || errno == EEXIST); ++first)
-    made = ::mkdirat(root, fmt::format("{:02x}", first).c_str(), 0700) == 0;
-  if (!made && errno != EEXIST) return fail(errno_error(errno, "create the folders of the blob store"));
-  if (::fsync(root) != 0) return fail(errno_error(errno, "sync the blob folder"));
-  return {};
+std::string folder_name(size_t first) {
+  return fmt::format("{:02x}", first);
 }
 
 }  // namespace
@@ -32,16 +26,41 @@ Result<std::unique_ptr<BlobFolder>> BlobFolder::open(const std::string& path) {
   SLIPWAY_TRY(make_folders(path));
   UniqueFd root(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root) return fail(errno_error(errno, fmt::format("open the folder {}", path)));
-  SLIPWAY_TRY(make_subfolders(root.get()));
+  if (::mkdirat(root.get(), ".partial", 0700) != 0 && errno != EEXIST)
+    return fail(errno_error(errno, fmt::format("create a folder in {}", path)));
   UniqueFd partial(::openat(root.get(), ".partial", kFolder));
   if (!partial) return fail(errno_error(errno, fmt::format("open the folder {}/.partial", path)));
-  return std::unique_ptr<BlobFolder>(new BlobFolder(std::move(root), std::move(partial)));
+  std::unique_ptr<BlobFolder> folder(new BlobFolder(std::move(root), std::move(partial)));
+  folder->find_folders();
+  if (::fsync(folder->root()) != 0) return fail(errno_error(errno, fmt::format("sync the folder {}", path)));
+  return folder;
+}
+
+void BlobFolder::find_folders() {
+  for (size_t first = 0; first < folders_.size(); ++first)
+    folders_[first] = ::faccessat(root(), folder_name(first).c_str(), X_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 std::string BlobFolder::name_of(const Digest& digest) {
   std::string name = digest.hex();
   name.insert(2, "/");
   return name;
+}
+
+Status BlobFolder::make_folders_for(const std::vector<Digest>& digests) {
+  const std::lock_guard lock(folders_mutex_);
+  std::bitset<256> made;
+  for (const Digest& digest : digests) {
+    const size_t first = digest.bytes()[0];
+    if (folders_[first] || made[first]) continue;
+    // Another process may have made it, and may not have synced it yet.
+    if (::mkdirat(root(), folder_name(first).c_str(), 0700) != 0 && errno != EEXIST)
+      return fail(errno_error(errno, "create a folder of the blob store"));
+    made.set(first);
+  }
+  if (made.any() && ::fsync(root()) != 0) return fail(errno_error(errno, "sync the blob folder"));
+  folders_ |= made;
+  return {};
 }
 
 Status BlobFolder::publish(const std::string& partial_name, const Digest& digest) {
@@ -57,7 +76,7 @@ Status BlobFolder::sync_names(const std::vector<Digest>& digests) {
   std::set<unsigned char> folders;
   for (const Digest& digest : digests) folders.insert(digest.bytes()[0]);
   for (const unsigned char folder : folders) {
-    const UniqueFd fd(::openat(root(), fmt::format("{:02x}", folder).c_str(), kFolder));
+    const UniqueFd fd(::openat(root(), folder_name(folder).c_str(), kFolder));
     if (!fd || ::fsync(fd.get()) != 0) return fail(errno_error(errno, "sync the blob folder"));
   }
   return {};
@@ -68,24 +87,19 @@ bool BlobFolder::touch(const Digest& digest) {
   return ::utimensat(root(), name_of(digest).c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-Result<std::optional<uint64_t>> BlobFolder::remove(const Digest& digest, Duration unused) {
+Result<std::optional<uint64_t>> BlobFolder::hide(const Digest& digest, Duration unused) {
   const std::string name = name_of(digest);
-  const std::string aside = "removed-" + random_base32(12);
   struct stat info{};
-  {
-    const std::lock_guard lock(lock_for(digest));
-    if (::fstatat(root(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
-      if (errno == ENOENT) return std::nullopt;
-      return fail(errno_error(errno, fmt::format("look at the blob {}", name)));
-    }
-    const Timestamp young{info.st_mtim.tv_sec * 1'000'000 + info.st_mtim.tv_nsec / 1000};
-    if (unused > Duration::zero() && SystemClock().now().micros - young.micros < unused.count())
-      return std::nullopt;
-    // Renamed under the lock, freed outside of it: freeing a large file takes long.
-    if (::renameat(root(), name.c_str(), partial(), aside.c_str()) != 0)
-      return fail(errno_error(errno, fmt::format("remove the blob {}", name)));
+  const std::lock_guard lock(lock_for(digest));
+  if (::fstatat(root(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (errno == ENOENT) return std::nullopt;
+    return fail(errno_error(errno, fmt::format("look at the blob {}", name)));
   }
-  if (::unlinkat(partial(), aside.c_str(), 0) != 0)
+  const Timestamp young{info.st_mtim.tv_sec * 1'000'000 + info.st_mtim.tv_nsec / 1000};
+  if (unused > Duration::zero() && SystemClock().now().micros - young.micros < unused.count())
+    return std::nullopt;
+  const std::string aside = std::string(kHiddenPrefix) + random_base32(16);
+  if (::renameat(root(), name.c_str(), partial(), aside.c_str()) != 0)
     return fail(errno_error(errno, fmt::format("remove the blob {}", name)));
   return static_cast<uint64_t>(info.st_size);
 }

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -15,6 +17,9 @@
 #include "base/result.h"
 
 namespace slipway::blobs {
+
+// Files of the partial folder that wait to be freed.
+constexpr std::string_view kHiddenPrefix = "removed-";
 
 class BlobFolder {
  public:
@@ -26,23 +31,28 @@ class BlobFolder {
   int root() const { return root_.get(); }
   int partial() const { return partial_.get(); }
 
+  // Makes the folders that blobs of these digests go into, durably. Must come before `publish`.
+  Status make_folders_for(const std::vector<Digest>& digests);
   // Gives a file of partial(), whose bytes are on disk, its name. The name itself is durable after
   // `sync_names`.
   Status publish(const std::string& partial_name, const Digest& digest);
   Status sync_names(const std::vector<Digest>& digests);
   // Makes a blob young; false when it is not there.
   bool touch(const Digest& digest);
-  // See BlobStore::remove.
-  Result<std::optional<uint64_t>> remove(const Digest& digest, Duration unused);
+  // See BlobStore.
+  Result<std::optional<uint64_t>> hide(const Digest& digest, Duration unused);
 
  private:
   BlobFolder(UniqueFd root, UniqueFd partial) : root_(std::move(root)), partial_(std::move(partial)) {}
 
   std::mutex& lock_for(const Digest& digest) { return locks_[digest.bytes()[0] % locks_.size()]; }
+  void find_folders();
 
   UniqueFd root_;
   UniqueFd partial_;
-  std::array<std::mutex, 16> locks_;  // between publish, touch and remove of one digest
+  std::array<std::mutex, 16> locks_;  // between publish, touch and hide of one digest
+  std::mutex folders_mutex_;
+  std::bitset<256> folders_;  // those known to be there for good
 };
 
 }  // namespace slipway::blobs

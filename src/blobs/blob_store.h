@@ -70,10 +70,17 @@ class BlobStore {
   // How much of an interrupted upload is held; 0 when none.
   virtual uint64_t partial_size(const Digest& digest) = 0;
 
-  // Frees the bytes of a blob that has not become young for `unused`, and says how many; nullopt when it
-  // stays or is not there. Whoever reads it goes on reading. For the sweeper, and for a cache.
-  virtual Result<std::optional<uint64_t>> remove(const Digest& digest,
-                                                 Duration unused = Duration::zero()) = 0;
+  // Takes a blob away that has not become young for `unused`, and says how large it was; nullopt when it
+  // stays or is not there. Whoever reads it goes on reading. Quick: the bytes are freed by `free_hidden`,
+  // which takes its time.
+  virtual Result<std::optional<uint64_t>> hide(const Digest& digest, Duration unused) = 0;
+  virtual void free_hidden() = 0;
+  // Both at once, whatever its age: for a cache.
+  Result<std::optional<uint64_t>> remove(const Digest& digest) {
+    auto hidden = hide(digest, Duration::zero());
+    free_hidden();
+    return hidden;
+  }
   virtual Status for_each(const std::function<void(const Digest&, uint64_t size)>& visit) = 0;
   // Drops uploads that were interrupted more than a day ago.
   virtual void drop_stale_partials() = 0;

@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <memory>
-#include <span>
 
 #include "base/failpoint.h"
 #include "base/file.h"
@@ -39,9 +38,15 @@ void for_each_name(int parent, const std::string& name, const std::function<void
 }
 
 // Files of partial() that are written, synced and then published together; those not published are removed.
+//
+// Many new files are synced with the whole file system, twice: each fdatasync of a new file is a commit of
+// the file system's journal, which for some hundred files takes seconds.
 class Aside {
  public:
-  explicit Aside(BlobFolder& folder) : folder_(folder) {}
+  explicit Aside(BlobFolder& folder) : folder_(folder) {
+    // Opened before anything is written: errors of writing from then on are reported to it.
+    whole_ = UniqueFd(::openat(folder.root(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  }
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
   ~Aside() {
@@ -50,36 +55,51 @@ class Aside {
   }
 
   Status write(const Digest& digest, std::string_view content) {
-    File& file = files_.emplace_back(digest, "put-" + random_base32(16), UniqueFd());
-    file.fd = UniqueFd(::openat(folder_.partial(), file.name.c_str(),
-                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!file.fd) return fail(errno_error(errno, "store a blob"));
-    SLIPWAY_TRY(write_all(file.fd.get(), content));
-    // All of them are on their way before the first is waited for.
-    (void)::sync_file_range(file.fd.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
-    return {};
+    File& file = files_.emplace_back(digest, "put-" + random_base32(16));
+    const UniqueFd fd(::openat(folder_.partial(), file.name.c_str(),
+                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!fd) return fail(errno_error(errno, "store a blob"));
+    return write_all(fd.get(), content);
   }
 
   Status publish() {
     SLIPWAY_FAILPOINT_ERROR("blob.sync");
-    for (const File& file : files_)
-      if (::fdatasync(file.fd.get()) != 0) return fail(errno_error(errno, "sync a blob"));
+    if (files_.empty()) return {};
     std::vector<Digest> digests;
+    for (const File& file : files_) digests.push_back(file.digest);
+    SLIPWAY_TRY(folder_.make_folders_for(digests));
+    SLIPWAY_TRY(sync_contents());
     for (File& file : files_) {
       SLIPWAY_TRY(folder_.publish(file.name, file.digest));
       file.name.clear();
-      digests.push_back(file.digest);
     }
-    return folder_.sync_names(digests);
+    return are_many() ? sync_whole() : folder_.sync_names(digests);
   }
 
  private:
   struct File {
     Digest digest;
     std::string name;  // empty once published
-    UniqueFd fd;
   };
+
+  bool are_many() const { return files_.size() > 8; }
+
+  Status sync_whole() {
+    if (!whole_ || ::syncfs(whole_.get()) != 0) return fail(errno_error(errno, "sync blobs"));
+    return {};
+  }
+
+  Status sync_contents() {
+    if (are_many()) return sync_whole();
+    for (const File& file : files_) {
+      const UniqueFd fd(::openat(folder_.partial(), file.name.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC));
+      if (!fd || ::fdatasync(fd.get()) != 0) return fail(errno_error(errno, "sync a blob"));
+    }
+    return {};
+  }
+
   BlobFolder& folder_;
+  UniqueFd whole_;
   std::vector<File> files_;
 };
 
@@ -117,10 +137,10 @@ class FolderStore final : public BlobStore {
         return fail(ErrorCode::kInvalidArgument,
                     fmt::format("the bytes received for {} have another digest", blob.digest.hex()),
                     "send them again");
-    // A share at a time: each file is open until it is published.
-    for (std::span rest(blobs); !rest.empty(); rest = rest.subspan(std::min(rest.size(), kTogether)))
-      SLIPWAY_TRY(put_together(rest.first(std::min(rest.size(), kTogether))));
-    return {};
+    Aside aside(*folder_);
+    for (const NamedContent& blob : blobs)
+      if (!folder_->touch(blob.digest)) SLIPWAY_TRY(aside.write(blob.digest, blob.content));
+    return aside.publish();
   }
 
   Result<std::unique_ptr<BlobWriter>> begin(const Digest& expected) override {
@@ -131,8 +151,14 @@ class FolderStore final : public BlobStore {
     return size_at(folder_->partial(), digest.hex()).value_or(0);
   }
 
-  Result<std::optional<uint64_t>> remove(const Digest& digest, Duration unused) override {
-    return folder_->remove(digest, unused);
+  Result<std::optional<uint64_t>> hide(const Digest& digest, Duration unused) override {
+    return folder_->hide(digest, unused);
+  }
+
+  void free_hidden() override {
+    for_each_name(folder_->root(), ".partial", [&](const char* name) {
+      if (std::string_view(name).starts_with(kHiddenPrefix)) ::unlinkat(folder_->partial(), name, 0);
+    });
   }
 
   Status for_each(const std::function<void(const Digest&, uint64_t size)>& visit) override {
@@ -162,19 +188,10 @@ class FolderStore final : public BlobStore {
   }
 
  private:
-  static constexpr size_t kTogether = 256;
-
   static std::optional<uint64_t> size_at(int folder, const std::string& name) {
     struct stat info{};
     if (::fstatat(folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
     return static_cast<uint64_t>(info.st_size);
-  }
-
-  Status put_together(std::span<const NamedContent> blobs) {
-    Aside aside(*folder_);
-    for (const NamedContent& blob : blobs)
-      if (!folder_->touch(blob.digest)) SLIPWAY_TRY(aside.write(blob.digest, blob.content));
-    return aside.publish();
   }
 
   std::unique_ptr<BlobFolder> folder_;

@@ -98,6 +98,7 @@ Result<Digest> FolderWriter::finish() {
   }
   SLIPWAY_FAILPOINT_ERROR("blob.sync");
   if (::fdatasync(fd_.get()) != 0) return fail(errno_error(errno, "sync an upload"));
+  SLIPWAY_TRY(folder_.make_folders_for({expected_}));
   SLIPWAY_TRY(folder_.publish(name_, expected_));
   // From here on the name belongs to the next upload.
   fd_.reset();

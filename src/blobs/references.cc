@@ -96,7 +96,7 @@ Status Sweeper::remove_unreferenced(const std::vector<Digest>& digests, Swept& s
       for (const Digest& digest : turn) {
         SLIPWAY_ASSIGN(const bool needed, has_reference(writer, digest));
         if (needed) continue;
-        SLIPWAY_ASSIGN(const std::optional<uint64_t> freed, blobs_.remove(digest, grace_));
+        SLIPWAY_ASSIGN(const std::optional<uint64_t> freed, blobs_.hide(digest, grace_));
         swept.blobs += freed ? 1 : 0;
         swept.bytes += freed.value_or(0);
       }
@@ -116,6 +116,8 @@ Result<Swept> Sweeper::sweep() {
   }));
   SLIPWAY_ASSIGN(const std::vector<Digest> unreferenced, candidates());
   SLIPWAY_TRY(remove_unreferenced(unreferenced, swept));
+  // Outside of the writer: on some file systems freeing a file takes milliseconds.
+  blobs_.free_hidden();
   blobs_.drop_stale_partials();
   if (swept.blobs + swept.leases > 0)
     log_info("blob.swept", {{"leases", swept.leases}, {"blobs", swept.blobs}, {"bytes", swept.bytes}});
