@@ -157,9 +157,10 @@ std::string Channel::failure() const {
 }
 
 Waited wait_until(const Channel& channel, IoState want, std::chrono::steady_clock::time_point deadline,
-                  int interrupt_fd) {
+                  int interrupt_fd, bool or_readable) {
   std::array<pollfd, 2> watched{};
-  watched[0] = {channel.fd(), static_cast<short>(want == IoState::kWantWrite ? POLLOUT : POLLIN), 0};
+  const int events = (want == IoState::kWantWrite ? POLLOUT : POLLIN) | (or_readable ? POLLIN : 0);
+  watched[0] = {channel.fd(), static_cast<short>(events), 0};
   watched[1] = {interrupt_fd, POLLIN, 0};
   for (;;) {
     const auto left =

@@ -70,9 +70,10 @@ class Channel {
 
 enum class Waited { kReady, kTimeout, kInterrupted };
 
-// Waits with poll until the channel's descriptor is ready for `want` (kWantRead or kWantWrite) or `deadline`
-// passes. A readable `interrupt_fd` (-1: none) ends the wait early.
+// Waits with poll until the channel's descriptor is ready for `want` (kWantRead, kWantWrite) or `deadline`
+// passes. A readable `interrupt_fd` (-1: none) ends the wait early, and with `or_readable` so does an answer
+// that comes while there is still something to write.
 Waited wait_until(const Channel& channel, IoState want, std::chrono::steady_clock::time_point deadline,
-                  int interrupt_fd = -1);
+                  int interrupt_fd = -1, bool or_readable = false);
 
 }  // namespace slipway::http

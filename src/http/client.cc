@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "http/connection.h"
@@ -14,10 +15,10 @@ namespace {
 
 constexpr size_t kMaxBufferedAnswer = 256 << 20;
 
-bool is_idempotent(const Call& call) {
-  return call.method != Method::kPost && call.method != Method::kPatch
-             ? true
-             : call.headers.contains("Idempotency-Key");
+bool may_be_repeated(const Call& call) {
+  if (call.source) return false;  // it has been read
+  return (call.method != Method::kPost && call.method != Method::kPatch) ||
+         call.headers.contains("Idempotency-Key");
 }
 
 bool is_printable(std::string_view text) {
@@ -52,8 +53,8 @@ class Client::Impl {
     Status outcome = attempt(head, call);
     // The kept connection was closed by the server just as this request went out: once more on a new one.
     const bool stale = reused && !outcome && outcome.error().code == ErrorCode::kUnavailable &&
-                       !connection_->answer_begun() && !interrupted();
-    if (stale && is_idempotent(call) && !call.source) {
+                       !connection_->answer_begun() && !interrupted_;
+    if (stale && may_be_repeated(call)) {
       connection_.reset();
       outcome = attempt(head, call);
     }
@@ -68,7 +69,7 @@ class Client::Impl {
     response.headers = connection_->head().headers;
     const bool to_sink = call.sink && response.status / 100 == 2;
     for (;;) {
-      auto piece = connection_->next_piece();
+      auto piece = next_piece();
       Status taken = piece ? Status() : Status(std::unexpected(piece.error()));
       if (piece && piece->empty()) break;
       if (piece) taken = to_sink ? call.sink(*piece) : keep(response.body, *piece);
@@ -90,8 +91,8 @@ class Client::Impl {
     const int status = connection_->head().status;
     if (status >= 400) {
       std::string body;
-      while (true) {
-        const auto piece = connection_->next_piece();
+      for (;;) {
+        const auto piece = next_piece();
         if (!piece || piece->empty() || !keep(body, *piece)) break;
       }
       give_up();
@@ -107,7 +108,10 @@ class Client::Impl {
     return outcome;
   }
 
-  void interrupt() { ::eventfd_write(interrupt_.get(), 1); }
+  void interrupt() {
+    interrupted_ = true;
+    ::eventfd_write(interrupt_.get(), 1);
+  }
   const ClientOptions& options() const { return options_; }
 
  private:
@@ -157,7 +161,7 @@ class Client::Impl {
     EventParser parser;
     bool wanted = true;
     while (wanted) {
-      SLIPWAY_ASSIGN(const std::string_view piece, connection_->next_piece());
+      SLIPWAY_ASSIGN(const std::string_view piece, next_piece());
       if (piece.empty()) {
         if (connection_->head().until_eof) return fail(ErrorCode::kUnavailable, "the stream of events ended");
         return {};
@@ -167,21 +171,23 @@ class Client::Impl {
     return {};
   }
 
-  // An interrupt is for one call.
-  bool interrupted() const {
-    eventfd_t count = 0;
-    if (::eventfd_read(interrupt_.get(), &count) != 0) return false;
-    ::eventfd_write(interrupt_.get(), count);
-    return true;
+  // The next piece, unless the call has been interrupted: a stream that never makes us wait would not notice.
+  Result<std::string_view> next_piece() {
+    if (interrupted_) return fail(ErrorCode::kUnavailable, "the call was interrupted");
+    return connection_->next_piece();
   }
+
+  // Ends the connection, and the interrupt if that was the reason: it is for one call.
   void give_up() {
     connection_.reset();
+    interrupted_ = false;
     eventfd_t count = 0;
     ::eventfd_read(interrupt_.get(), &count);
   }
 
   ClientOptions options_;
   UniqueFd interrupt_;
+  std::atomic<bool> interrupted_ = false;
   std::optional<Address> address_;
   std::optional<TlsContext> tls_;
   std::unique_ptr<Connection> connection_;

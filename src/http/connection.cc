@@ -57,13 +57,18 @@ Status Connection::handshake(const Address& address, std::chrono::steady_clock::
   }
 }
 
-bool Connection::still_open() const {
-  return !readable_now(fd_.get());
+// A readable socket is not enough: TLS has messages of its own.
+bool Connection::answer_waiting() {
+  if (!readable_now(fd_.get())) return false;
+  const IoResult result = channel_.read(input_.space(kReadSize));
+  input_.commit(result.bytes);
+  if (result.bytes > 0) answer_begun_ = true;
+  return result.state != IoState::kWantRead && result.state != IoState::kWantWrite;
 }
 
-Status Connection::wait_for(IoState want) {
+Status Connection::wait_for(IoState want, bool or_readable) {
   const auto deadline = std::chrono::steady_clock::now() + patience_;
-  switch (wait_until(channel_, want, deadline, interrupt_fd_)) {
+  switch (wait_until(channel_, want, deadline, interrupt_fd_, or_readable)) {
     case Waited::kReady: return {};
     case Waited::kInterrupted: return fail(ErrorCode::kUnavailable, "the call was interrupted");
     case Waited::kTimeout: break;
@@ -84,10 +89,10 @@ Result<bool> Connection::write_all(std::string_view bytes, bool more) {
     }
     // A server that refuses a body answers and closes: the answer may still be readable behind the failed
     // write.
-    if (readable_now(fd_.get())) return false;
+    if (answer_waiting()) return false;
     if (result.state == IoState::kBroken || result.state == IoState::kClosed)
       return broken(channel_.failure());
-    SLIPWAY_TRY(wait_for(result.state));
+    SLIPWAY_TRY(wait_for(result.state, true));
   }
   return true;
 }
@@ -115,7 +120,7 @@ Status Connection::send(std::string_view head, const Call& call) {
       return fail(ErrorCode::kInternal, "the body to be sent has another length than was announced");
     left -= piece.size();
     SLIPWAY_ASSIGN(wanted, write_all(piece, left > 0));
-    if (left > 0 && readable_now(fd_.get())) wanted = false;
+    if (left > 0 && answer_waiting()) wanted = false;
   }
   sent_all_ = wanted;
   return {};

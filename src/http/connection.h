@@ -44,13 +44,15 @@ class Connection {
   // Whether another request may follow: the answer has been read to its end.
   bool reusable() const { return reusable_; }
   // False when the server has closed it meanwhile.
-  bool still_open() const;
+  bool still_open() { return !answer_waiting(); }
 
  private:
   Connection(UniqueFd fd, TlsSession tls, Times times, int interrupt_fd);
   Status handshake(const Address& address, std::chrono::steady_clock::time_point deadline);
   Result<bool> write_all(std::string_view bytes, bool more);
-  Status wait_for(IoState want);
+  Status wait_for(IoState want, bool or_readable = false);
+  // Whether something is to be read: an answer, or the end of the connection.
+  bool answer_waiting();
   Result<size_t> read_some(std::span<char> space);
   Result<std::string_view> next_of_known_length();
   Result<std::string_view> next_of_others();

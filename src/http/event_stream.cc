@@ -75,6 +75,8 @@ void watch_peer(Descriptor& descriptor, int fd, std::shared_ptr<StreamWakeup> wa
 }  // namespace
 
 Task<bool> Session::stream_events() {
+  answering_ = false;  // a stream does not hold up a server that stops
+  if (shard_.stopping()) co_return false;
   wakeup_ = std::make_shared<StreamWakeup>(shard_.executor());
   std::vector<Notifier::Subscription> subscriptions;
   for (std::string& topic : exchange_->events()->topics())
@@ -86,7 +88,7 @@ Task<bool> Session::stream_events() {
   descriptor_.cancel(ignored);  // the watch on the peer
   subscriptions.clear();
   wakeup_.reset();
-  co_return in_order && exchange_->keep_alive() && !cut_ && !shard_.stopping();
+  co_return in_order;
 }
 
 // True: the source has ended and the peer was told so; the connection is as after any answer.

@@ -25,6 +25,9 @@ class IncomingBody final : public BodyReader {
   // Everything outlives the body. `input` holds what came behind the head.
   IncomingBody(Channel& channel, InputBuffer& input, MessageParser& parser, Rules rules);
 
+  // What was lent is used.
+  ~IncomingBody() override { input_.consume(lent_); }
+
   Result<std::string_view> next() override;
 
   // Whether all of it has been read.

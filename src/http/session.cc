@@ -80,10 +80,11 @@ Task<bool> Session::serve_one() {
   if (!co_await read_head()) co_return false;
   if (!exchange_->answered() && !exchange_->streamed() && exchange_->has_body())
     if (!co_await read_body()) co_return false;
-  if (!exchange_->answered() && !co_await run_handler()) co_return false;
-  if (exchange_->events()) co_return co_await stream_events();
-  if (!co_await send(&exchange_->out())) co_return false;
-  co_return exchange_->keep_alive() && !cut_;
+  answering_ = true;
+  if (!exchange_->answered()) co_await run_handler();
+  const bool more = exchange_->events() ? co_await stream_events() : co_await send(&exchange_->out());
+  answering_ = false;
+  co_return more && exchange_->keep_alive() && !cut_ && !shard_.stopping();
 }
 
 Task<bool> Session::wait_for_request() {
@@ -199,11 +200,10 @@ Task<bool> Session::read_body_of_chunks() {
   co_return true;
 }
 
-Task<bool> Session::run_handler() {
+Task<void> Session::run_handler() {
   WorkerPool& pool = exchange_->streamed() ? site_.transfers : site_.handlers;
   Exchange* exchange = exchange_.get();
   if (!co_await on_worker(pool, [exchange] { exchange->handle(); }, true)) exchange_->refuse_busy();
-  co_return !cut_;
 }
 
 Task<bool> Session::send(Outgoing* out) {
@@ -217,7 +217,7 @@ Task<bool> Session::send(Outgoing* out) {
     } else {
       state = out->pump(channel_);
     }
-    if (cut_ || state == IoState::kBroken || state == IoState::kClosed) co_return false;
+    if (state == IoState::kBroken || state == IoState::kClosed) co_return false;
     if (state == IoState::kMoved) continue;
     if (!co_await ready(state, after(site_.options.limits.progress_time))) co_return false;
   }

@@ -50,7 +50,8 @@ class Session {
   // The same, also when a worker is at it: the connection is shut under its hands.
   void cut_hard();
   Monotonic deadline() const { return deadline_; }
-  bool streaming_events() const { return wakeup_ != nullptr; }
+  // Whether a request has been taken that is to be answered before the server stops.
+  bool answering() const { return answering_; }
   const Route* route() const { return exchange_ ? exchange_->route() : nullptr; }
 
  private:
@@ -63,7 +64,7 @@ class Session {
   Task<bool> read_body();
   Task<bool> read_body_of_known_length();
   Task<bool> read_body_of_chunks();
-  Task<bool> run_handler();
+  Task<void> run_handler();
   Task<bool> send(Outgoing* out);
   Task<void> linger();
 
@@ -90,6 +91,7 @@ class Session {
   std::shared_ptr<StreamWakeup> wakeup_;  // shared with the Notifier's callbacks, while events are streamed
   Monotonic deadline_ = Monotonic::max();
   bool cut_ = false;
+  bool answering_ = false;
   bool idle_ = false;                    // which of the shard's lists it is in
   std::list<Session*>::iterator place_;  // and where
 };

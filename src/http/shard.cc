@@ -126,9 +126,9 @@ void Shard::begin_stop() {
   asio::post(context_, [this] {
     stopping_ = true;
     work_.reset();
-    for (Session* session : idle_) session->cut();
-    for (Session* session : busy_)
-      if (session->streaming_events()) session->cut();
+    for (const auto* list : {&idle_, &busy_})
+      for (Session* session : *list)
+        if (!session->answering()) session->cut();
     sweep_timer_.cancel();
   });
 }
