@@ -45,11 +45,13 @@ void Exchange::begin() {
   if (const Status ready = prepare(); !ready) refuse(ready.error(), refusal_);
 }
 
-Status Exchange::check_head(const Head& head) const {
+Status Exchange::check_head(const Head& head) {
   SLIPWAY_TRY(site_.hosts.check(head));
   const auto coding = head.headers.find("transfer-encoding");
-  if (coding != head.headers.end() && (!head.chunked || coding->second.contains(',')))
+  if (coding != head.headers.end() && (!head.chunked || coding->second.contains(','))) {
+    keep_alive_ = false;  // nobody knows where its body ends and the next request begins
     return fail(ErrorCode::kUnsupported, "only the transfer coding 'chunked' is understood");
+  }
   return {};
 }
 

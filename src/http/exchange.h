@@ -62,7 +62,7 @@ class Exchange {
   void guarded(void (Exchange::*step)());
   void find_caller();
   Status prepare();
-  Status check_head(const Head& head) const;
+  Status check_head(const Head& head);
   Status find_route(const Head& head, std::string_view path);
   void run_handler();
   void answer(Response response);

@@ -138,9 +138,11 @@ IoResult Outgoing::move_some(Channel& channel, size_t budget) {
 }
 
 IoState Outgoing::pump(Channel& channel, size_t budget) {
+  if (broken_) return IoState::kBroken;
   size_t moved = 0;
   while (!done() && moved < budget) {
     const IoResult result = move_some(channel, budget - moved);
+    broken_ = result.state == IoState::kBroken;
     if (result.state != IoState::kMoved) return result.state;
     moved += result.bytes;
   }

@@ -40,6 +40,7 @@ class Outgoing {
   std::string body_;
   size_t body_sent_ = 0;
   std::shared_ptr<FileBody> file_;  // its own alone; offset and length move on
+  bool broken_ = false;
 };
 
 }  // namespace slipway::http
