@@ -145,7 +145,9 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::string& path, Mo
   if (mode == Mode::kRead) {
     SLIPWAY_TRY(connection->run_script("PRAGMA query_only = ON; PRAGMA cache_size = -1000;"));
   } else {
-    SLIPWAY_TRY(connection->run_script("PRAGMA journal_mode = WAL; PRAGMA cache_size = -6000;"));
+    // A log that a slow reader made longer than this is cut when it begins anew.
+    SLIPWAY_TRY(connection->run_script(
+        "PRAGMA journal_mode = WAL; PRAGMA cache_size = -4000; PRAGMA journal_size_limit = 16777216;"));
     sqlite3_wal_hook(
         handle,
         [](void* self, sqlite3*, const char*, int pages) {
@@ -282,14 +284,13 @@ void Connection::limit_time(Duration time) {
   sqlite3_progress_handler(handle_, 1000, past_deadline, &deadline_);
 }
 
-Status Connection::checkpoint(bool truncate) {
-  int left = 0;
-  const int mode = truncate ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
-  const int code = sqlite3_wal_checkpoint_v2(handle_, nullptr, mode, &left, nullptr);
-  // A reader in the way is no failure: the rest is moved the next time.
+Result<bool> Connection::checkpoint() {
+  int in_log = 0;
+  int moved = 0;
+  const int code = sqlite3_wal_checkpoint_v2(handle_, nullptr, SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
+  // Another process in the way is no failure: the rest is moved the next time.
   if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY) return failure("checkpoint");
-  if (truncate && code == SQLITE_OK) wal_pages_ = 0;
-  return {};
+  return code == SQLITE_OK && in_log == moved;
 }
 
 }  // namespace slipway::store

@@ -59,9 +59,10 @@ class Connection {
   void limit_time(Duration time);
   // Pages in the write-ahead log after this connection's last commit.
   int wal_pages() const { return wal_pages_; }
-  // Moves the log into the file, as far as readers allow; `truncate` waits for them (busy time) and empties
-  // the log.
-  Status checkpoint(bool truncate);
+  // Moves the log into the file, as far as readers allow; true when all of it was moved. The log's own file
+  // stays: the next transactions overwrite it, and a sync of bytes in place is far cheaper than one of a
+  // growing file.
+  Result<bool> checkpoint();
 
  private:
   class Statement;

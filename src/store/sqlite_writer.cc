@@ -16,7 +16,6 @@ namespace {
 constexpr int kCheckpointPages = 2000;  // 8 MiB of log
 constexpr auto kIdleTime = std::chrono::milliseconds(500);
 constexpr auto kProbeTime = std::chrono::milliseconds(500);
-constexpr auto kTruncateWait = std::chrono::milliseconds(20);  // for readers; a writer may be waiting by then
 // What must be free before writing goes on: room for a few transactions, so that it does not fail again at
 // once.
 constexpr off_t kProbeBytes = 4 << 20;
@@ -231,25 +230,23 @@ void WriterThread::checkpoint_by_size() {
   // goes on growing, and the next try waits for as much again.
   if (connection_->wal_pages() < moved_pages_) moved_pages_ = 0;
   if (connection_->wal_pages() - moved_pages_ < kCheckpointPages) return;
-  connection_->clear_fault();
-  if (const Status moved = connection_->checkpoint(false); !moved) {
-    log_error("store.checkpoint_failed", {{"error", moved.error()}});
-    // A full disk stops the move, not yet the log; a failed sync stops everything.
-    if (connection_->fault() == StorageFault::kFailed) note_fault();
-  }
+  checkpoint();
   moved_pages_ = connection_->wal_pages();
 }
 
 void WriterThread::checkpoint_when_idle() {
-  if (connection_->wal_pages() == 0 || !writable(nullptr)) return;
+  if (connection_->wal_pages() == moved_pages_ || !writable(nullptr)) return;
+  if (checkpoint()) moved_pages_ = connection_->wal_pages();
+}
+
+bool WriterThread::checkpoint() {
   connection_->clear_fault();
-  connection_->set_busy_time(kTruncateWait);
-  if (const Status moved = connection_->checkpoint(true); !moved) {
-    log_error("store.checkpoint_failed", {{"error", moved.error()}});
-    note_fault();
-  }
-  connection_->set_busy_time(options_.busy_time);
-  moved_pages_ = connection_->wal_pages();
+  const Result<bool> moved = connection_->checkpoint();
+  if (moved) return *moved;
+  log_error("store.checkpoint_failed", {{"error", moved.error()}});
+  // A full disk stops the move, not yet the log; a failed sync stops everything.
+  if (connection_->fault() == StorageFault::kFailed) note_fault();
+  return true;
 }
 
 void WriterThread::probe_for_space() {

@@ -45,6 +45,7 @@ class WriterThread {
   Status run_tasks(const std::vector<Task*>& group);
   void answer(const std::vector<Task*>& group);
   void note_fault();
+  bool checkpoint();  // false: a reader was in the way
   void checkpoint_by_size();
   void checkpoint_when_idle();
   void probe_for_space();
