@@ -1,0 +1,120 @@
+#include "node/agent.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <optional>
+#include <semaphore>
+#include <thread>
+
+#include "base/file.h"
+#include "base/log.h"
+
+namespace slipway::node {
+namespace {
+
+constexpr int kPreparations = 4;
+constexpr int kUploads = 2;
+constexpr size_t kIdleConnections = 8;
+
+}  // namespace
+
+// In the order of their construction: what stands below uses what stands above.
+class Agent::Parts {
+ public:
+  Parts(const AgentOptions& options, NodePaths node_paths, AgentConfig node_config, FileLock node_lock,
+        std::unique_ptr<BlobCache> node_cache)
+      : lock(std::move(node_lock)),
+        paths(std::move(node_paths)),
+        config(std::move(node_config)),
+        cache(std::move(node_cache)),
+        server(paths.node, config.url, config.token, config.ca_file, kIdleConnections),
+        snapshots(server, *cache),
+        site{.paths = paths,
+             .supervisor = options.supervisor,
+             .times = options.attempt_times,
+             .server = server,
+             .snapshots = snapshots,
+             .watch = watch,
+             .preparations = preparations,
+             .uploads = uploads},
+        attempts(site, [this] { wakeup.raise(); }),
+        intake(paths, config, server, attempts, options.order_times, [this] { wakeup.raise(); }) {}
+
+  FileLock lock;
+  const NodePaths paths;
+  const AgentConfig config;
+  std::unique_ptr<BlobCache> cache;
+  Wakeup wakeup;
+  std::atomic<bool> stopped = false;
+  std::counting_semaphore<> preparations{kPreparations};
+  std::counting_semaphore<> uploads{kUploads};
+  ServerLink server;
+  SnapshotPlacer snapshots;
+  JournalWatch watch;
+  AttemptSite site;
+  HeldAttempts attempts;
+  OrderIntake intake;
+};
+
+Agent::Agent(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Agent::~Agent() = default;
+
+Result<std::unique_ptr<Agent>> Agent::create(const AgentOptions& options) {
+  NodePaths paths{.home = std::filesystem::absolute(options.home), .node = options.node};
+  SLIPWAY_ASSIGN(AgentConfig config, read_agent_config(paths));
+  SLIPWAY_ASSIGN(std::optional<FileLock> lock, FileLock::try_take(paths.lock()));
+  if (!lock)
+    return fail(ErrorCode::kConflict, fmt::format("an agent of node {} is running already", paths.node),
+                fmt::format("the holder of {} is that agent", paths.lock().string()));
+  SLIPWAY_TRY(make_folders(paths.attempts()));
+  SLIPWAY_ASSIGN(std::unique_ptr<BlobCache> cache, BlobCache::open(paths.cache(), config.cache_bytes));
+  SLIPWAY_ASSIGN(const std::vector<FoundAttempt> found, find_attempts(paths));
+  auto parts = std::make_unique<Parts>(options, std::move(paths), std::move(config), std::move(*lock),
+                                       std::move(cache));
+  for (const FoundAttempt& attempt : found) parts->attempts.take_up(attempt.key, attempt.standing);
+  return std::unique_ptr<Agent>(new Agent(std::move(parts)));
+}
+
+void Agent::run() {
+  Parts& parts = *parts_;
+  parts.intake.start();
+  while (!parts.stopped) {
+    parts.attempts.reap();
+    if ((parts.intake.draining() || parts.intake.refused()) && parts.attempts.empty()) break;
+    parts.wakeup.wait(std::chrono::seconds(5));
+  }
+  log_info("agent.stopping", {{"node", parts.paths.node}, {"attempts", parts.attempts.keys().size()}});
+  parts.server.stop();
+  parts.attempts.stop_all();
+}
+
+void Agent::stop() {
+  parts_->stopped = true;
+  parts_->wakeup.raise();
+}
+
+Status run_agent(const AgentOptions& options) {
+  // Blocked before any thread is there, so that all inherit it and the signals wait for the one that asks.
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&signals, signal);
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+
+  SLIPWAY_ASSIGN(const std::unique_ptr<Agent> agent, Agent::create(options));
+  std::atomic<bool> ended = false;
+  std::thread listener([&] {
+    const timespec often{.tv_sec = 0, .tv_nsec = 200'000'000};
+    while (!ended) {
+      const int signal = ::sigtimedwait(&signals, nullptr, &often);
+      if (signal == SIGTERM || signal == SIGINT) agent->stop();
+    }
+  });
+  agent->run();
+  ended = true;
+  listener.join();
+  return {};
+}
+
+}  // namespace slipway::node
