@@ -56,6 +56,7 @@ class Scaling {
 
   void drain(std::vector<const ScalerNode*>& from, std::vector<const ScalerNode*>::iterator which) {
     decision_.drain.push_back((*which)->id);
+    ask_again(input_.now);  // once it is marked, it may be ready to be stopped
     from.erase(which);
   }
 

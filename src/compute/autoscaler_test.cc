@@ -75,6 +75,11 @@ TEST_F(AutoscalerTest, SaysWhenTheNextNodeWillHaveBeenIdleLongEnough) {
   EXPECT_THAT(decide().drain, ElementsAre(NodeId("a")));
 }
 
+TEST_F(AutoscalerTest, AsksToBeAskedAgainAtOnceAfterDraining) {
+  add("a", NodeState::kIdle, seconds(121));
+  EXPECT_EQ(decide().ask_again, clock_.monotonic());
+}
+
 TEST_F(AutoscalerTest, KeepsIdleNodesWhileRunsWait) {
   add("a", NodeState::kIdle, seconds(9999));
   input_.runs_wait = true;

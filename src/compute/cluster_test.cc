@@ -265,8 +265,10 @@ TEST_F(ClusterStoreTest, NodesAreRememberedWithTheirStateAndGpus) {
   }));
   EXPECT_TRUE(nodes()[0].draining) << "a restarted agent does not undo it";
 
-  EXPECT_EQ(write([&](store::Writer& writer) { return delete_cluster(writer, node.cluster); }).error().code,
-            ErrorCode::kConflict);
+  const Status early =
+      write([&](store::Writer& writer) { return delete_clusters_of(writer, node.cluster.workspace); });
+  ASSERT_FALSE(early);
+  EXPECT_EQ(early.error().code, ErrorCode::kConflict);
   ASSERT_TRUE(write([&](store::Writer& writer) { return delete_node(writer, node.id); }));
   ASSERT_TRUE(write([&](store::Writer& writer) { return delete_node(writer, node.id); }));
   EXPECT_THAT(nodes(), IsEmpty());

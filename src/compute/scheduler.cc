@@ -46,18 +46,23 @@ SchedulerResult schedule(const WaitingRuns& queue, std::span<const NodeView> nod
                          const ClusterView& cluster) {
   SchedulerResult result;
   std::vector<Slot> slots = slots_of(nodes);
+  bool head_waits = false;
   size_t behind_head = 0;
   for (const WaitingRun& run : queue) {
-    if (result.runs_wait && (++behind_head > kLookAhead || !any_room(slots))) break;
+    if (!any_room(slots) || (head_waits && ++behind_head > kLookAhead)) break;
     const std::vector<Slot*> room = find_room(slots, run);
     if (room.size() == static_cast<size_t>(run.nodes)) {
       result.placements.push_back(place(run, room));
-    } else if (!result.runs_wait && can_ever_fit(run, cluster)) {
+    } else if (!head_waits && can_ever_fit(run, cluster)) {
       keep_for(slots, run);
-      result.runs_wait = true;
+      head_waits = true;
     }
   }
   return result;
+}
+
+bool runs_wait(const WaitingRuns& queue, const ClusterView& cluster) {
+  return std::ranges::any_of(queue, [&](const WaitingRun& run) { return can_ever_fit(run, cluster); });
 }
 
 int nodes_wanted(const WaitingRuns& queue, std::span<const NodeView> nodes, const ClusterView& cluster) {

@@ -67,11 +67,13 @@ struct Placement {
 
 struct SchedulerResult {
   std::vector<Placement> placements;
-  bool runs_wait = false;  // a run that the cluster can hold is left waiting
 };
 
 SchedulerResult schedule(const WaitingRuns& queue, std::span<const NodeView> nodes,
                          const ClusterView& cluster);
+
+// Whether a run waits that the cluster can hold. Runs that can never be placed are not waited for.
+bool runs_wait(const WaitingRuns& queue, const ClusterView& cluster);
 
 // How many more nodes than those accepting the queue could use now, starting ones included, within max_nodes:
 // what the autoscaler takes as demand. To be asked after the placements have been taken out of queue and

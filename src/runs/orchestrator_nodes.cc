@@ -20,7 +20,7 @@ std::optional<Monotonic> Orchestrator::autoscale(const ClusterKey& key) {
     if (found == clusters_.end()) return std::nullopt;
     const Cluster& cluster = found->second;
     input.nodes_wanted = compute::nodes_wanted(cluster.queue, views, view_of(cluster));
-    input.runs_wait = !cluster.queue.empty();
+    input.runs_wait = compute::runs_wait(cluster.queue, view_of(cluster));
     input.nodes = nodes_.scaler_view(key, cluster.size.capacity);
     input.limits.min_nodes = cluster.spec.min_nodes;
     input.limits.max_nodes = cluster.spec.max_nodes;

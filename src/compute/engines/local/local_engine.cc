@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "base/file.h"
 #include "compute/engines/local/agent_watch.h"
 
 namespace slipway::compute {
@@ -11,7 +12,8 @@ LocalEngine::LocalEngine(LocalEngineOptions options, NodeEventSink sink)
 
 LocalEngine::~LocalEngine() = default;
 
-void LocalEngine::recover(const std::vector<NodeOrder>& wanted) {
+Status LocalEngine::recover(const std::vector<NodeOrder>& wanted) {
+  SLIPWAY_TRY(make_folders(home_ / "nodes"));
   std::set<NodeId> known;
   for (const NodeOrder& order : wanted) {
     known.insert(order.node);
@@ -19,6 +21,7 @@ void LocalEngine::recover(const std::vector<NodeOrder>& wanted) {
   }
   for (const NodeId& node : node_folders(home_))
     if (!known.contains(node)) watch_->discard(node);
+  return {};
 }
 
 Status LocalEngine::start_node(const NodeOrder& order) {

@@ -27,14 +27,14 @@ namespace slipway::compute {
 
 struct LocalEngineOptions {
   std::filesystem::path home;
-  std::string url;                // of the server, for the agents
-  std::string ca_file;            // for an https url with a certificate of one's own
-  std::filesystem::path program;  // of the agents; empty: this one
+  std::string url;                     // of the server, for the agents
+  std::string ca_file = {};            // for an https url with a certificate of one's own
+  std::filesystem::path program = {};  // of the agents; empty: this one
   // Makes a node's token, once for each node; it goes into a 0600 file and is not kept.
   std::function<Result<Secret>(const NodeId&)> make_token;
   // Ends what a dead supervisor has left of its attempt, and removes the attempt's folder. Unset: only
   // removes it.
-  std::function<Status(const std::filesystem::path& folder)> clear_attempt;
+  std::function<Status(const std::filesystem::path& folder)> clear_attempt = {};
   Duration stop_grace = std::chrono::seconds(10);   // between SIGTERM and SIGKILL for an agent
   Duration restart_wait = std::chrono::seconds(1);  // after the second death in a row; doubles up to a minute
   Duration healthy_life = std::chrono::seconds(30);  // an agent that lived so long has not died "in a row"
@@ -50,8 +50,9 @@ class LocalEngine final : public Engine {
 
   // To be called once, before anything else: takes up the agents of an earlier server that are wanted still,
   // starts those that died meanwhile, and ends and removes what is not wanted. An agent that knows another
-  // address of the server is started again with this one. What fails is tried again by itself.
-  void recover(const std::vector<NodeOrder>& wanted);
+  // address of the server is started again with this one. A node that fails is tried again by itself; an
+  // error only when the folder of the nodes cannot be made.
+  Status recover(const std::vector<NodeOrder>& wanted);
 
   Status start_node(const NodeOrder& order) override;
   Status stop_node(const NodeId& node) override;

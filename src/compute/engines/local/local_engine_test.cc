@@ -208,7 +208,7 @@ TEST_F(LocalEngineTest, AgentsOutliveTheServerAndAreTakenUpByTheNext) {
   engine_.reset();
   EXPECT_EQ(::kill(pid, 0), 0);
   start_server();
-  engine_->recover({order("cpu-1")});
+  ASSERT_TRUE(engine_->recover({order("cpu-1")}));
   EXPECT_TRUE(find("cpu-1").alive);
   EXPECT_EQ(find("cpu-1").pid, pid);
   EXPECT_EQ(starts("cpu-1"), 1U);
@@ -224,7 +224,7 @@ TEST_F(LocalEngineTest, AWantedNodeThatDiedWithTheServerIsStartedByTheNext) {
   EXPECT_TRUE(fs::exists(folder("cpu-1")));
   engine_.reset();
   start_server();
-  engine_->recover({order("cpu-1"), order("cpu-2")});
+  ASSERT_TRUE(engine_->recover({order("cpu-1"), order("cpu-2")}));
   EXPECT_TRUE(eventually([&] { return starts("cpu-1") == 2 && starts("cpu-2") == 1; }));
 }
 
@@ -234,7 +234,7 @@ TEST_F(LocalEngineTest, WhatIsNotWantedAnyMoreIsEndedAndRemoved) {
   engine_.reset();
   fs::create_directories(folder("dead-1") / "attempts" / "run-x.1.0");
   start_server();
-  engine_->recover({});
+  ASSERT_TRUE(engine_->recover({}));
   ASSERT_TRUE(wait_for(NodeEventKind::kGone, 2));
   EXPECT_FALSE(fs::exists(folder("cpu-1")));
   EXPECT_FALSE(fs::exists(folder("dead-1")));
@@ -245,7 +245,7 @@ TEST_F(LocalEngineTest, ASupervisorOfAnUnwantedNodeIsToldToKillBeforeTheFolderGo
   fs::create_directories(attempt);
   auto supervisor = FileLock::try_take(attempt / "lock");
   ASSERT_TRUE(supervisor && supervisor->has_value());
-  engine_->recover({});
+  ASSERT_TRUE(engine_->recover({}));
   ASSERT_TRUE(eventually([&] { return fs::exists(attempt / "cancel.json"); }));
   const auto order = parse_json_object(*read_file(attempt / "cancel.json"), "cancel.json");
   ASSERT_TRUE(order);
@@ -262,7 +262,7 @@ TEST_F(LocalEngineTest, AnAgentThatKnowsAnotherAddressIsStartedAgainWithTheNewOn
   engine_.reset();
   url_ = "http://127.0.0.1:9999";
   start_server();
-  engine_->recover({order("cpu-1")});
+  ASSERT_TRUE(engine_->recover({order("cpu-1")}));
   EXPECT_TRUE(eventually([&] { return starts("cpu-1") == 2; }));
   EXPECT_THAT(*read_file(folder("cpu-1") / "agent.json"), HasSubstr("9999"));
 }
@@ -291,7 +291,7 @@ TEST_F(LocalEngineTest, AReusedPidInAStaleLockIsNeverSignalled) {
   fs::create_directories(folder("dead-1"));
   std::ofstream(folder("dead-1") / "lock") << ::getpid() << " " << *process_start_ticks(::getpid()) << "\n";
   EXPECT_FALSE(AgentProcess::adopt(folder("dead-1") / "lock"));
-  engine_->recover({});
+  ASSERT_TRUE(engine_->recover({}));
   EXPECT_TRUE(wait_for(NodeEventKind::kGone));
 }
 
