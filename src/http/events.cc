@@ -10,7 +10,7 @@ constexpr size_t kMaxEventBytes = 8 << 20;
 void append_field(std::string& out, std::string_view name, std::string_view value) {
   out += name;
   for (const char c : value)
-    if (c != '\r' && c != '\n' && c != '\0') out += c;
+    if (c != '\r' && c != '\n') out += c;
   out += '\n';
 }
 
