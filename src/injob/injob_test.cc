@@ -104,25 +104,27 @@ TEST(Client, SaysNothingOutsideARunAndWhatItIsToldInside) {
   ::setenv("SLIPWAY_SOCKET", path.c_str(), 1);
 
   EXPECT_TRUE(slipway::log("lo\"ss\n", 0.1, -2));
+  EXPECT_TRUE(slipway::log({{"one", 1}, {"two", 2}}, 3));
   EXPECT_TRUE(slipway::log_tag("k", "v\\"));
   EXPECT_TRUE(slipway::log_image("plot", "outputs/p.png", 4));
   EXPECT_TRUE(send_metrics({{"a", std::nan("")}, {"b", -std::numeric_limits<double>::infinity()}}, 9));
   EXPECT_TRUE(send_file("outputs/f"));
   EXPECT_FALSE(send_file("../f"));
   Message message;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 6; ++i) {
     char buffer[1000];
     const ssize_t size = ::recv(receiver.get(), buffer, sizeof buffer, MSG_DONTWAIT);
     ASSERT_GT(size, 0);
     const std::string_view text(buffer, static_cast<size_t>(size));
     ASSERT_TRUE(parse_message(text, {1}, message)) << text;
   }
-  ASSERT_EQ(message.points.size(), 3U);
+  ASSERT_EQ(message.points.size(), 5U);
+  EXPECT_EQ(message.points[2].value, 2);
   EXPECT_EQ(message.points[0].name, "lo\"ss\n");
   EXPECT_EQ(message.points[0].value, 0.1);
   EXPECT_EQ(message.points[0].step, -2);
-  EXPECT_TRUE(std::isnan(message.points[1].value));
-  EXPECT_TRUE(std::isinf(message.points[2].value));
+  EXPECT_TRUE(std::isnan(message.points[3].value));
+  EXPECT_TRUE(std::isinf(message.points[4].value));
   EXPECT_EQ(message.tags.at("k"), "v\\");
   EXPECT_EQ(message.file->path, "outputs/f");
   ::unsetenv("SLIPWAY_SOCKET");

@@ -23,6 +23,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -112,6 +113,23 @@ inline bool log(std::string_view name, double value, int64_t step = 0) noexcept 
     log_detail::append_text(message, name);
     message += ':';
     log_detail::append_number(message, value);
+    message += "},\"step\":";
+    message += std::to_string(step);
+    message += '}';
+  });
+}
+
+// Several metrics of one step in one message: slipway::log({{"loss", 0.12}, {"accuracy", 0.97}}, step).
+inline bool log(std::initializer_list<std::pair<std::string_view, double>> metrics,
+                int64_t step = 0) noexcept {
+  return log_detail::build_and_send([&](std::string& message) {
+    message += "{\"metrics\":{";
+    for (const auto& [name, value] : metrics) {
+      if (message.back() != '{') message += ',';
+      log_detail::append_text(message, name);
+      message += ':';
+      log_detail::append_number(message, value);
+    }
     message += "},\"step\":";
     message += std::to_string(step);
     message += '}';

@@ -170,6 +170,24 @@ std::vector<path> places_of(const CgroupPlaces& places) {
   return all;
 }
 
+// The supervisor may have lived in another cgroup than this process, so all of each hierarchy is searched.
+std::vector<Cgroup> find_cgroups(const std::string& name) {
+  constexpr int kMaxDepth = 12;
+  std::vector<Cgroup> found;
+  for (const path& mount : find_cgroup_places().mounts) {
+    std::error_code error;
+    const auto options = std::filesystem::directory_options::skip_permission_denied;
+    std::filesystem::recursive_directory_iterator entry(mount, options, error);
+    for (; !error && entry != std::filesystem::recursive_directory_iterator(); entry.increment(error)) {
+      std::error_code ignored;
+      if (!entry->is_directory(ignored)) continue;
+      if (entry->path().filename() == name) found.emplace_back(entry->path());
+      if (entry.depth() >= kMaxDepth) entry.disable_recursion_pending();
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 std::unique_ptr<ProcessGroup> make_process_group(const std::string& mark,
@@ -178,17 +196,9 @@ std::unique_ptr<ProcessGroup> make_process_group(const std::string& mark,
   return make_marked_group(mark);
 }
 
-Status end_group(const std::string& mark, const std::vector<path>& folders) {
+Status end_group(const std::string& mark) {
   SLIPWAY_TRY(check_name(mark, "mark", 128));
-  std::vector<Cgroup> cgroups;
-  for (const path& folder : folders)
-    if (folder.filename() == std::string(kPrefix) + mark) cgroups.emplace_back(folder);
-  for (const path& place : places_of(find_cgroup_places())) {
-    const path folder = place / (std::string(kPrefix) + mark);
-    if (std::ranges::find(folders, folder) == folders.end()) cgroups.emplace_back(folder);
-  }
-  std::erase_if(cgroups, [](const Cgroup& cgroup) { return !cgroup.has("cgroup.procs"); });
-
+  const std::vector<Cgroup> cgroups = find_cgroups(std::string(kPrefix) + mark);
   using namespace std::chrono_literals;
   const auto deadline = std::chrono::steady_clock::now() + 10s;
   while (true) {

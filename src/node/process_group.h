@@ -42,7 +42,7 @@ class ProcessGroup {
   // Takes the group away; its processes must be gone. Repeated while the kernel still tidies up, for a short
   // time.
   virtual void remove() = 0;
-  // The folders it consists of: what end_group needs when this process is gone.
+  // The cgroups it consists of; none when it is found by mark.
   virtual std::vector<std::filesystem::path> folders() const = 0;
 };
 
@@ -53,9 +53,9 @@ std::unique_ptr<ProcessGroup> make_process_group(const std::string& mark,
 // The group found by mark alone.
 std::unique_ptr<ProcessGroup> make_marked_group(const std::string& mark);
 
-// Kills and removes what is left of the group of a dead supervisor: the given folders, those of its name
-// where this process would make them, and every process with the mark. kTimeout: some process would not die.
-Status end_group(const std::string& mark, const std::vector<std::filesystem::path>& folders = {});
+// Kills and removes what is left of the group of a dead supervisor: every cgroup of its name, wherever on this
+// machine it was made, and every process with the mark. kTimeout: some process would not die.
+Status end_group(const std::string& mark);
 
 // Ends every group made where this process would make its own, whose mark begins with `prefix` and is denied
 // by `is_alive`. The prefix keeps one node's sweep from another's runs; an empty one sweeps nothing.

@@ -80,6 +80,7 @@ CgroupPlaces find_cgroup_places(std::string_view mountinfo, std::string_view own
     if (before.size() < 6 || after.size() < 3) continue;
     const std::string root = unescape(before[3]);
     const std::string mount_point = unescape(before[4]);
+    if (after[0] == "cgroup2" || after[0] == "cgroup") places.mounts.emplace_back(mount_point);
     if (after[0] == "cgroup2") {
       const auto found = own.find("");
       if (found != own.end()) places.unified = place_below(mount_point, root, found->second);

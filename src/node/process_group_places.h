@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace slipway::node {
 
@@ -15,6 +16,7 @@ struct CgroupPlaces {
   std::optional<std::filesystem::path> cpu;
   std::optional<std::filesystem::path> cpuacct;
   std::optional<std::filesystem::path> pids;
+  std::vector<std::filesystem::path> mounts;  // of all those hierarchies: where groups of others may be
 };
 
 // From the texts of /proc/self/mountinfo and /proc/self/cgroup.

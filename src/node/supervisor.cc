@@ -48,18 +48,6 @@ ExitStatus could_not_read_order(const Error& error, const Clock& clock) {
   return status;
 }
 
-std::vector<fs::path> recorded_group(const fs::path& folder) {
-  std::vector<fs::path> paths;
-  const auto text = read_file(folder / "group", 1 << 16);
-  std::string_view rest = text ? std::string_view(*text) : "";
-  while (!rest.empty()) {
-    const std::string_view line = rest.substr(0, rest.find('\n'));
-    if (!line.empty()) paths.emplace_back(line);
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-  }
-  return paths;
-}
-
 }  // namespace
 
 Status supervise(const std::string& folder_name) {
@@ -83,7 +71,7 @@ Status end_orphans(const std::string& folder_name, std::string_view reason) {
   SLIPWAY_ASSIGN(const FileLock lock, take_lock(folder));
   const auto spec = launch::read_spec(folder);
   if (spec) {
-    SLIPWAY_TRY(end_group(spec->mark, recorded_group(folder)));
+    SLIPWAY_TRY(end_group(spec->mark));
     ::unlink(spec->socket.c_str());
   }
   SLIPWAY_ASSIGN(journal::Writer writer, journal::Writer::open(folder / "journal"));

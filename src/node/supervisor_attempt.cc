@@ -33,7 +33,7 @@ constexpr Duration kScanEvery = 5s;
 constexpr Duration kLogsAtMostEvery = 50ms;
 constexpr Duration kCancelPoll = 200ms;  // where inotify is not to be had
 constexpr Duration kStuck = 10s;         // that long SIGKILL may take before we go on without
-constexpr int kPipeSize = 1 << 20;
+constexpr size_t kPipeSize = JournalFeed::kMaxChunk;
 
 std::string size_text(uint64_t bytes) {
   if (bytes >= (1ULL << 30) && bytes % (1ULL << 29) == 0)
@@ -122,11 +122,6 @@ void Attempt::prepare_work() {
 
 bool Attempt::start(ExitStatus& status) {
   group_ = make_process_group(spec_.mark, spec_.limits);
-  std::string folders;
-  for (const auto& folder : group_->folders()) folders += folder.string() + "\n";
-  // For end_orphans, should this process be killed; losing it in a power loss loses nothing.
-  const UniqueFd list(::open((folder_ / "group").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (list) (void)write_all(list.get(), folders);
   prepare_work();
 
   auto process = start_process(spec_, group_->join_files());
@@ -243,20 +238,22 @@ void Attempt::check_cancel() {
 
 bool Attempt::read_output(Output& output) {
   if (!output.fd) return false;
-  // Left as the allocator gives it: pages that are never written to cost nothing.
-  if (!output.buffer) output.buffer = std::make_unique_for_overwrite<char[]>(JournalFeed::kMaxChunk);
-  const ssize_t count = ::read(output.fd.get(), output.buffer.get(), JournalFeed::kMaxChunk);
+  if (!output.buffer) output.buffer = std::make_unique_for_overwrite<char[]>(output.size);
+  const ssize_t count = ::read(output.fd.get(), output.buffer.get(), output.size);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (count <= 0) {
     output.fd.reset();
     return false;
   }
   const auto size = static_cast<size_t>(count);
-  if (!output.enlarged && size >= (32 << 10)) {
-    output.enlarged = true;
-    ::fcntl(output.fd.get(), F_SETPIPE_SZ, kPipeSize);
-  }
   feed_.log(kStdLog, output.channel, {output.buffer.get(), size});
+  // A job that writes much gets a large pipe and a large buffer; most write little and need neither.
+  if (output.size < kPipeSize && size >= output.size / 2) {
+    feed_.flush();
+    output.size = kPipeSize;
+    output.buffer.reset();
+    ::fcntl(output.fd.get(), F_SETPIPE_SZ, static_cast<int>(kPipeSize));
+  }
   return true;
 }
 

@@ -44,7 +44,7 @@ class Attempt {
     UniqueFd fd;
     journal::Channel channel;
     std::unique_ptr<char[]> buffer;
-    bool enlarged = false;
+    size_t size = 64 << 10;  // of the buffer
   };
 
   void take_over_process();

@@ -47,6 +47,8 @@ InJobSocket::~InJobSocket() {
 // senders wait for more. So the queue is emptied in one call, and a busy one is looked at again before going
 // to sleep.
 bool InJobSocket::receive(Timestamp now) {
+  char nothing = 0;
+  if (::recv(fd_.get(), &nothing, 0, MSG_PEEK | MSG_DONTWAIT) < 0) return false;
   if (!buffers_) buffers_ = std::make_unique_for_overwrite<char[]>(kBatch * injob::kMaxMessage);
   std::array<mmsghdr, kBatch> headers{};
   std::array<iovec, kBatch> parts{};
@@ -58,7 +60,8 @@ bool InJobSocket::receive(Timestamp now) {
   bool more = true;
   for (int batch = 0; batch < kMaxBatches && more; ++batch) {
     const int count = ::recvmmsg(fd_.get(), headers.data(), kBatch, MSG_DONTWAIT, nullptr);
-    more = count > 0;
+    // Fewer than asked for: the queue was empty.
+    more = count == static_cast<int>(kBatch);
     for (int i = 0; i < count; ++i) {
       const mmsghdr& header = headers[static_cast<size_t>(i)];
       const bool cut = (header.msg_hdr.msg_flags & MSG_TRUNC) != 0;
