@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "cli/completion_commands.h"
 #include "cli/context.h"
 #include "cli/help.h"
 
@@ -24,6 +25,21 @@ void add_global_options(Command root, GlobalOptions& options) {
   root.option("--ca-file", options.ca_file, "FILE", "trust this certificate for https (or $SLIPWAY_CA_FILE)",
               Completes::kFile);
   root.flag("--version", options.version, "print the version");
+}
+
+// In the order help shows them.
+void add_all_commands(Command root, Context& context) {
+  add_server_commands(root, context);
+  add_submit_command(root, context);
+  add_run_commands(root, context);
+  add_experiment_commands(root, context);
+  add_compute_commands(root, context);
+  add_workspace_commands(root, context);
+  add_token_commands(root, context);
+  add_status_command(root, context);
+  add_doctor_command(root, context);
+  add_log_command(root, context);
+  add_completion_commands(root, context);
 }
 
 int run_chosen(Context& context, CommandLine& line, std::vector<std::string> arguments) {
@@ -54,9 +70,10 @@ int run_chosen(Context& context, CommandLine& line, std::vector<std::string> arg
 }  // namespace
 
 std::filesystem::path Context::home() const {
-  if (!options.home.empty()) return std::filesystem::absolute(options.home);
+  std::error_code no_current_folder;
+  if (!options.home.empty()) return std::filesystem::absolute(options.home, no_current_folder);
   if (const char* given = std::getenv("SLIPWAY_HOME"); given != nullptr && *given != '\0')
-    return std::filesystem::absolute(given);
+    return std::filesystem::absolute(given, no_current_folder);
   const char* user = std::getenv("HOME");
   return std::filesystem::path(user != nullptr && *user != '\0' ? user : "/") / ".slipway";
 }
@@ -70,14 +87,16 @@ int run_cli(int argc, char** argv, const Roles& roles) {
   CommandLine line("slipway", "Train and serve models on machines of your own.");
   context.tree = &line.tree();
   add_global_options(line.root(), context.options);
-  add_server_commands(line.root(), context);
+  add_all_commands(line.root(), context);
 
   std::vector<std::string> arguments(argv + 1, argv + argc);
   if (!arguments.empty() && arguments.front() == "help") {
     arguments.erase(arguments.begin());
     arguments.emplace_back("--help");
   }
-  const int code = run_chosen(context, line, std::move(arguments));
+  const bool completing = !arguments.empty() && arguments.front() == "__complete";
+  const int code = completing ? print_completions(context, {arguments.begin() + 1, arguments.end()})
+                              : run_chosen(context, line, arguments);
   console.flush();
   return code;
 }

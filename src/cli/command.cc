@@ -60,6 +60,10 @@ Status Command::read_value(const std::string& text, int& target) {
   return read_number(text, target, "a whole number");
 }
 
+Status Command::read_value(const std::string& text, int64_t& target) {
+  return read_number(text, target, "a whole number");
+}
+
 Status Command::read_value(const std::string& text, double& target) {
   SLIPWAY_TRY(read_number(text, target, "a number"));
   if (!std::isfinite(target))
@@ -73,7 +77,7 @@ Status Command::read_value(const std::string& text, Duration& target) {
 }
 
 Status Command::read_value(const std::string& text, ByteCount& target) {
-  SLIPWAY_ASSIGN(target.bytes, parse_bytes(text));
+  SLIPWAY_ASSIGN(target.bytes, parse_memory(text));
   return {};
 }
 
@@ -185,6 +189,12 @@ void Command::positional(const std::string& name, std::string& target, std::stri
                .choices = {},
                .positional = true,
                .required = required});
+}
+
+void Command::positional_choice(const std::string& name, std::string& target,
+                                std::vector<std::string> choices, std::string about) {
+  positional(name, target, std::move(about), Completes::kChoice);
+  node_->arguments.back().choices = std::move(choices);
 }
 
 void Command::positionals(const std::string& name, std::vector<std::string>& target, std::string about,

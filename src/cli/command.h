@@ -35,6 +35,7 @@ enum class Completes {
   kChoice
 };
 
+// An amount of memory: "4" and "4G" are 4 GiB.
 struct ByteCount {
   uint64_t bytes = 0;
 };
@@ -85,8 +86,8 @@ class Command {
   void hide() { node_->hidden = true; }
 
   void flag(const std::string& names, bool& target, std::string about);
-  // T: std::string, int, double, Duration, ByteCount, std::optional of those; std::vector<std::string> and
-  // std::map<std::string, std::string> ("k=v") may be repeated.
+  // T: std::string, int, int64_t, double, Duration, ByteCount, std::optional of those;
+  // std::vector<std::string> and std::map<std::string, std::string> ("k=v") may be repeated.
   template <class T>
   void option(const std::string& names, T& target, std::string value_name, std::string about,
               Completes completes = Completes::kNothing) {
@@ -105,6 +106,9 @@ class Command {
               std::string about);
   void positional(const std::string& name, std::string& target, std::string about,
                   Completes completes = Completes::kNothing, bool required = true);
+  // A positional with a few known values, for completion; the caller checks them.
+  void positional_choice(const std::string& name, std::string& target, std::vector<std::string> choices,
+                         std::string about);
   void positionals(const std::string& name, std::vector<std::string>& target, std::string about,
                    Completes completes = Completes::kNothing, bool required = true);
   void trailing(const std::string& name, std::vector<std::string>& target);
@@ -117,6 +121,7 @@ class Command {
 
   static Status read_value(const std::string& text, std::string& target);
   static Status read_value(const std::string& text, int& target);
+  static Status read_value(const std::string& text, int64_t& target);
   static Status read_value(const std::string& text, double& target);
   static Status read_value(const std::string& text, Duration& target);
   static Status read_value(const std::string& text, ByteCount& target);

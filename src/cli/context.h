@@ -35,5 +35,15 @@ struct Context {
 
 // Each declares the commands of one file below `root`.
 void add_server_commands(Command root, Context& context);  // up, down, server, agent, supervise
+void add_submit_command(Command root, Context& context);
+void add_run_commands(Command root, Context& context);
+void add_compute_commands(Command root, Context& context);
+void add_workspace_commands(Command root, Context& context);
+void add_experiment_commands(Command root, Context& context);
+void add_token_commands(Command root, Context& context);
+void add_status_command(Command root, Context& context);
+void add_doctor_command(Command root, Context& context);
+void add_log_command(Command root, Context& context);
+void add_completion_commands(Command root, Context& context);
 
 }  // namespace slipway::cli

@@ -189,7 +189,7 @@ class Reader {
   Status memory(const YAML::Node& node) {
     std::string value;
     SLIPWAY_TRY(scalar(node, value));
-    const Result<uint64_t> bytes = parse_bytes(value);
+    const Result<uint64_t> bytes = parse_memory(value);
     if (!bytes) return placed(node, bytes.error());
     fields_.memory = ByteCount{*bytes};
     return {};

@@ -8,7 +8,8 @@
 #include <cmath>
 #include <ctime>
 
-#include "cli/utf8.h"
+#include "base/utf8.h"
+#include "cli/columns.h"
 
 namespace slipway::cli {
 
@@ -53,6 +54,11 @@ Result<uint64_t> parse_bytes(std::string_view text) {
   const double bytes = number * scale;
   if (bytes >= 9.2e18) return bad();
   return static_cast<uint64_t>(bytes);
+}
+
+Result<uint64_t> parse_memory(std::string_view text) {
+  const bool bare = text.find_first_not_of("0123456789.") == std::string_view::npos;
+  return parse_bytes(bare ? std::string(text) + "GiB" : std::string(text));
 }
 
 std::string relative_time(Timestamp time, Timestamp now) {

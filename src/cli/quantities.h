@@ -15,6 +15,8 @@ namespace slipway::cli {
 std::string bytes_text(uint64_t bytes);
 // Reads "512MiB", "4G", "1.5 GiB" or plain bytes; every prefix is a power of 1024.
 Result<uint64_t> parse_bytes(std::string_view text);
+// The same for memory, where a bare number counts GiB.
+Result<uint64_t> parse_memory(std::string_view text);
 
 // "just now", "3 min ago", "2 h ago", "5 d ago"; beyond thirty days the date. A time to come: "in 5 min".
 std::string relative_time(Timestamp time, Timestamp now);

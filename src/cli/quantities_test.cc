@@ -24,6 +24,13 @@ TEST(Bytes, AreReadInEverySpelling) {
     EXPECT_FALSE(parse_bytes(bad)) << bad;
 }
 
+TEST(Memory, CountsGibibytesWhenTheNumberIsBare) {
+  EXPECT_EQ(parse_memory("4").value(), 4ULL << 30);
+  EXPECT_EQ(parse_memory("0.5").value(), 512ULL << 20);
+  EXPECT_EQ(parse_memory("512MiB").value(), 512ULL << 20);
+  EXPECT_FALSE(parse_memory(""));
+}
+
 TEST(RelativeTime, NamesTheLargestUnit) {
   const Timestamp now{1'700'000'000'000'000};
   const auto ago = [&](int64_t seconds) { return relative_time({now.micros - seconds * 1'000'000}, now); };

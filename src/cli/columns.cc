@@ -1,4 +1,4 @@
-#include "cli/utf8.h"
+#include "cli/columns.h"
 
 #include <algorithm>
 #include <array>
@@ -35,31 +35,6 @@ bool within(std::span<const Range> ranges, char32_t code) {
 }
 
 }  // namespace
-
-Utf8 decode_utf8(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return {.code = lead, .size = 1, .valid = true};
-  size_t size = 0;
-  char32_t code = 0;
-  char32_t least = 0;
-  if ((lead & 0xe0) == 0xc0) {
-    size = 2, code = lead & 0x1f, least = 0x80;
-  } else if ((lead & 0xf0) == 0xe0) {
-    size = 3, code = lead & 0x0f, least = 0x800;
-  } else if ((lead & 0xf8) == 0xf0) {
-    size = 4, code = lead & 0x07, least = 0x10000;
-  } else {
-    return {};
-  }
-  if (text.size() < size) return {};
-  for (size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return {};
-    code = code << 6 | (byte(i) & 0x3fU);
-  }
-  if (code < least || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return {};
-  return {.code = code, .size = size, .valid = true};
-}
 
 bool is_control(char32_t code) {
   return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x200e && code <= 0x200f) ||
