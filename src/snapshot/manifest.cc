@@ -8,8 +8,8 @@
 #include <unordered_set>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/utf8.h"
+#include "snapshot/manifest_parser.h"
 
 namespace slipway::snapshot {
 namespace {
@@ -82,21 +82,6 @@ void append_json_string(std::string& text, std::string_view value) {
   text += '"';
 }
 
-Result<Entry> entry_from_json(const json::value& value) {
-  if (!value.is_object())
-    return fail(ErrorCode::kInvalidArgument, "the manifest's files must be JSON objects");
-  Entry entry;
-  std::string digest;
-  JsonFields fields(value.get_object(), "a file of the manifest");
-  fields.required("path", entry.path);
-  fields.required("mode", entry.mode);
-  fields.required("size", entry.size);
-  fields.required("digest", digest);
-  SLIPWAY_TRY(fields.finish());
-  SLIPWAY_ASSIGN(entry.digest, Digest::parse(digest));
-  return entry;
-}
-
 }  // namespace
 
 Manifest::Manifest() : Manifest(std::vector<Entry>()) {}
@@ -124,26 +109,7 @@ Result<Manifest> Manifest::from_entries(std::vector<Entry> entries) {
 Result<Manifest> Manifest::parse(std::string_view text) {
   if (text.size() > kMaxManifestText)
     return fail(ErrorCode::kTooLarge, fmt::format("the manifest is longer than {} bytes", kMaxManifestText));
-  SLIPWAY_ASSIGN(const json::object object, parse_json_object(text, "the manifest"));
-  int version = 0;
-  JsonFields fields(object, "the manifest");
-  fields.required("version", version);
-  fields.ignore("files");
-  SLIPWAY_TRY(fields.finish());
-  if (version != 1)
-    return fail(ErrorCode::kUnsupported,
-                fmt::format("the manifest has version {}; this program knows 1", version));
-  const json::value* files = object.if_contains("files");
-  if (files == nullptr || !files->is_array())
-    return fail(ErrorCode::kInvalidArgument, "the manifest lacks its list of files");
-  if (files->get_array().size() > kMaxEntries)
-    return fail(ErrorCode::kTooLarge, fmt::format("the manifest names more than {} files", kMaxEntries));
-  std::vector<Entry> entries;
-  entries.reserve(files->get_array().size());
-  for (const json::value& file : files->get_array()) {
-    SLIPWAY_ASSIGN(Entry entry, entry_from_json(file));
-    entries.push_back(std::move(entry));
-  }
+  SLIPWAY_ASSIGN(std::vector<Entry> entries, parse_manifest_entries(text));
   return from_entries(std::move(entries));
 }
 

@@ -18,7 +18,7 @@ namespace slipway::snapshot {
 constexpr size_t kMaxEntries = 300'000;
 constexpr uint64_t kMaxTotalBytes = 16ULL << 40;
 // No manifest's text is longer; the limit for a request's body that carries one.
-constexpr size_t kMaxManifestText = 128 << 20;
+constexpr size_t kMaxManifestText = 96 << 20;
 
 struct Entry {
   std::string path;  // relative, '/' between components, clean (base/file.h), valid UTF-8

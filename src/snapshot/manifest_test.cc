@@ -93,6 +93,18 @@ TEST(Manifest, RefusesDocumentsOfAnotherShape) {
     EXPECT_FALSE(Manifest::parse(text)) << text;
 }
 
+TEST(Manifest, SaysWhatIsWrongWithADocument) {
+  const auto why = [](std::string_view text) { return Manifest::parse(text).error().message; };
+  EXPECT_EQ(why("{"), "the manifest is not valid JSON: incomplete JSON");
+  EXPECT_EQ(why(R"({"version":1,"files":[]} x)"), "the manifest is not valid JSON: extra data");
+  EXPECT_EQ(why(R"({"version":2,"files":[]})"), "the manifest has version 2; this program knows 1");
+  EXPECT_EQ(why(R"({"version":1,"version":1,"files":[]})"),
+            "the manifest has a field 'version' that is unknown or stands there twice");
+  EXPECT_EQ(why(R"({"version":1,"files":[{"path":"a"}]})"),
+            "a file of the manifest lacks one of its fields path, mode, size and digest");
+  EXPECT_EQ(Manifest::parse(std::string(100'000, '[')).error().code, ErrorCode::kInvalidArgument);
+}
+
 TEST(Manifest, FindsAFileByItsPath) {
   const Manifest made = manifest({entry("a"), entry("b/c"), entry("d")});
   ASSERT_NE(made.find("b/c"), nullptr);
