@@ -24,6 +24,7 @@ function(slipway_library name)
   if(tests AND SLIPWAY_TESTS)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE ${target} GTest::gmock GTest::gtest_main)
+    target_compile_definitions(${name}_test PRIVATE SLIPWAY_SOURCE_FOLDER="${CMAKE_SOURCE_DIR}")
     add_test(NAME ${name} COMMAND ${name}_test)
     # One entry a folder keeps ctest's table readable; the program itself runs every case.
     set_tests_properties(${name} PROPERTIES TIMEOUT 300)

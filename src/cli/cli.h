@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/ids.h"
+#include "base/json.h"
 #include "base/result.h"
 
 namespace slipway::cli {
@@ -35,6 +36,8 @@ struct Roles {
   std::function<Status(const ServerSettings&)> run_server;
   std::function<Status(const std::filesystem::path& home, const NodeId& node)> run_agent;
   std::function<Status(const std::filesystem::path& attempt_folder)> run_supervisor;
+  // The route table: [{"method", "pattern", "access"}].
+  std::function<json::array()> describe_routes;
 };
 
 // The whole program: `int main` returns what this returns. Nothing is contacted for --help and --version.

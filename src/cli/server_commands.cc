@@ -208,6 +208,16 @@ void add_supervise(Command root, Context& context) {
   });
 }
 
+void add_routes(Command root, Context& context) {
+  Command routes = root.command("routes", "List the routes of the HTTP API and who may call each",
+                                "slipway routes --json");
+  routes.hide();
+  routes.action([&context]() -> Result<int> {
+    context.console.print_json(context.roles.describe_routes());
+    return 0;
+  });
+}
+
 }  // namespace
 
 void add_server_commands(Command root, Context& context) {
@@ -216,6 +226,7 @@ void add_server_commands(Command root, Context& context) {
   add_server(root, context);
   add_agent(root, context);
   add_supervise(root, context);
+  add_routes(root, context);
 }
 
 }  // namespace slipway::cli

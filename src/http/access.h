@@ -22,6 +22,8 @@ enum class Access {
   kRun,          // a job, for its own run; contributors of the workspace too
 };
 
+std::string_view to_text(Access access);  // "reader"
+
 enum class CallerKind { kAnonymous, kUser, kNode, kRun };
 
 // Who sent a request, as its token says.

@@ -9,6 +9,19 @@
 
 namespace slipway::http {
 
+std::string_view to_text(Access access) {
+  switch (access) {
+    case Access::kPublic: return "public";
+    case Access::kReader: return "reader";
+    case Access::kContributor: return "contributor";
+    case Access::kOwner: return "owner";
+    case Access::kAdmin: return "admin";
+    case Access::kNode: return "node";
+    case Access::kRun: return "run";
+  }
+  return "";
+}
+
 std::string_view to_text(Method method) {
   switch (method) {
     case Method::kGet: return "GET";

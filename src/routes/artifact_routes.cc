@@ -183,21 +183,19 @@ Result<Response> snapshot_blob(Services& services, const Request& request) {
 
 }  // namespace
 
-void add_artifact_routes(http::Router& router, Services& services) {
-  const Bind with{services};
+std::vector<RouteRow> artifact_routes() {
   const std::string workspace = "/api/v1/workspaces/{workspace}";
-  router.add({
-      {Method::kPost, workspace + "/blobs/missing", Access::kRun, with(missing)},
-      {Method::kPut, workspace + "/blobs/{digest}", Access::kRun, with(upload), BodyMode::kStreamed,
-       kLargestBlob},
-      {Method::kPost, workspace + "/blobs/pack", Access::kRun, with(upload_pack), BodyMode::kStreamed,
+  return {
+      {Method::kPost, workspace + "/blobs/missing", Access::kRun, missing},
+      {Method::kPut, workspace + "/blobs/{digest}", Access::kRun, upload, BodyMode::kStreamed, kLargestBlob},
+      {Method::kPost, workspace + "/blobs/pack", Access::kRun, upload_pack, BodyMode::kStreamed,
        kLargestPack},
-      {Method::kPost, workspace + "/snapshots", Access::kContributor, with(add_snapshot), BodyMode::kBuffered,
+      {Method::kPost, workspace + "/snapshots", Access::kContributor, add_snapshot, BodyMode::kBuffered,
        snapshot::kMaxManifestText},
-      {Method::kGet, workspace + "/snapshots/{snapshot}", Access::kRun, with(show_snapshot)},
-      {Method::kPost, workspace + "/snapshots/{snapshot}/pack", Access::kRun, with(pack_snapshot)},
-      {Method::kGet, workspace + "/snapshots/{snapshot}/blobs/{digest}", Access::kRun, with(snapshot_blob)},
-  });
+      {Method::kGet, workspace + "/snapshots/{snapshot}", Access::kRun, show_snapshot},
+      {Method::kPost, workspace + "/snapshots/{snapshot}/pack", Access::kRun, pack_snapshot},
+      {Method::kGet, workspace + "/snapshots/{snapshot}/blobs/{digest}", Access::kRun, snapshot_blob},
+  };
 }
 
 }  // namespace slipway::routes

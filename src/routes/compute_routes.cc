@@ -114,17 +114,16 @@ Result<Response> nodes(Services& services, const Request& request) {
 
 }  // namespace
 
-void add_compute_routes(http::Router& router, Services& services) {
-  const Bind with{services};
+std::vector<RouteRow> compute_routes() {
   const std::string compute = "/api/v1/workspaces/{workspace}/compute";
-  router.add({
-      {Method::kGet, compute, Access::kReader, with(list)},
-      {Method::kPost, compute, Access::kOwner, with(create)},
-      {Method::kGet, compute + "/{cluster}", Access::kReader, with(show)},
-      {Method::kPatch, compute + "/{cluster}", Access::kOwner, with(change)},
-      {Method::kDelete, compute + "/{cluster}", Access::kOwner, with(remove)},
-      {Method::kGet, compute + "/{cluster}/nodes", Access::kReader, with(nodes)},
-  });
+  return {
+      {Method::kGet, compute, Access::kReader, list},
+      {Method::kPost, compute, Access::kOwner, create},
+      {Method::kGet, compute + "/{cluster}", Access::kReader, show},
+      {Method::kPatch, compute + "/{cluster}", Access::kOwner, change},
+      {Method::kDelete, compute + "/{cluster}", Access::kOwner, remove},
+      {Method::kGet, compute + "/{cluster}/nodes", Access::kReader, nodes},
+  };
 }
 
 }  // namespace slipway::routes

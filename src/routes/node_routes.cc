@@ -161,22 +161,21 @@ Result<Response> finished(Services& services, const Request& request) {
 
 }  // namespace
 
-void add_node_routes(http::Router& router, Services& services) {
-  const Bind with{services};
+std::vector<RouteRow> node_routes() {
   const std::string node = "/api/v1/nodes/{node}";
   const std::string attempt = node + "/attempts/{run}/{attempt}/{rank}";
-  router.add({
-      {Method::kPost, node + "/register", Access::kNode, with(enrol)},
-      {Method::kGet, node + "/orders", Access::kNode, with(orders)},
-      {Method::kPost, node + "/heartbeat", Access::kNode, with(heartbeat)},
-      {Method::kPost, attempt + "/claim", Access::kNode, with(claim)},
-      {Method::kGet, attempt + "/journal", Access::kNode, with(journal_position)},
-      {Method::kPost, attempt + "/journal", Access::kNode, with(journal), BodyMode::kBuffered,
+  return {
+      {Method::kPost, node + "/register", Access::kNode, enrol},
+      {Method::kGet, node + "/orders", Access::kNode, orders},
+      {Method::kPost, node + "/heartbeat", Access::kNode, heartbeat},
+      {Method::kPost, attempt + "/claim", Access::kNode, claim},
+      {Method::kGet, attempt + "/journal", Access::kNode, journal_position},
+      {Method::kPost, attempt + "/journal", Access::kNode, journal, BodyMode::kBuffered,
        kLargestJournalBatch},
-      {Method::kPost, attempt + "/files", Access::kNode, with(files), BodyMode::kBuffered, kLargestFileList},
-      {Method::kPost, attempt + "/failed", Access::kNode, with(failed)},
-      {Method::kPost, attempt + "/finished", Access::kNode, with(finished)},
-  });
+      {Method::kPost, attempt + "/files", Access::kNode, files, BodyMode::kBuffered, kLargestFileList},
+      {Method::kPost, attempt + "/failed", Access::kNode, failed},
+      {Method::kPost, attempt + "/finished", Access::kNode, finished},
+  };
 }
 
 }  // namespace slipway::routes

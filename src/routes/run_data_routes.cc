@@ -197,21 +197,20 @@ Result<Response> file_content(Services& services, const Request& request) {
 
 }  // namespace
 
-void add_run_data_routes(http::Router& router, Services& services) {
-  const Bind with{services};
+std::vector<RouteRow> run_data_routes() {
   const std::string run = "/api/v1/workspaces/{workspace}/runs/{run}";
-  router.add({
-      {Method::kGet, run + "/logs", Access::kReader, with(logs)},
-      {Method::kGet, run + "/logs/content", Access::kReader, with(log_content)},
-      {Method::kGet, run + "/logs/stream", Access::kReader, with(log_stream)},
-      {Method::kGet, run + "/metrics", Access::kReader, with(metric_names)},
-      {Method::kPost, run + "/metrics", Access::kRun, with(log_metrics)},
-      {Method::kGet, run + "/metrics/points", Access::kReader, with(metric_points)},
-      {Method::kGet, run + "/metrics/stream", Access::kReader, with(metric_stream)},
-      {Method::kGet, run + "/resources", Access::kReader, with(resources)},
-      {Method::kGet, run + "/files", Access::kReader, with(files)},
-      {Method::kGet, run + "/files/content", Access::kReader, with(file_content)},
-  });
+  return {
+      {Method::kGet, run + "/logs", Access::kReader, logs},
+      {Method::kGet, run + "/logs/content", Access::kReader, log_content},
+      {Method::kGet, run + "/logs/stream", Access::kReader, log_stream},
+      {Method::kGet, run + "/metrics", Access::kReader, metric_names},
+      {Method::kPost, run + "/metrics", Access::kRun, log_metrics},
+      {Method::kGet, run + "/metrics/points", Access::kReader, metric_points},
+      {Method::kGet, run + "/metrics/stream", Access::kReader, metric_stream},
+      {Method::kGet, run + "/resources", Access::kReader, resources},
+      {Method::kGet, run + "/files", Access::kReader, files},
+      {Method::kGet, run + "/files/content", Access::kReader, file_content},
+  };
 }
 
 }  // namespace slipway::routes

@@ -219,21 +219,20 @@ Result<Response> diff(Services& services, const Request& request) {
 
 }  // namespace
 
-void add_run_routes(http::Router& router, Services& services) {
-  const Bind with{services};
+std::vector<RouteRow> run_routes() {
   const std::string runs = "/api/v1/workspaces/{workspace}/runs";
-  router.add({
-      {Method::kPost, runs, Access::kContributor, with(submit)},
-      {Method::kGet, runs, Access::kReader, with(list)},
-      {Method::kGet, runs + "/{run}", Access::kReader, with(show)},
-      {Method::kPatch, runs + "/{run}", Access::kRun, with(change)},
-      {Method::kDelete, runs + "/{run}", Access::kContributor, with(remove)},
-      {Method::kPost, runs + "/{run}/cancel", Access::kContributor, with(cancel)},
-      {Method::kPost, runs + "/{run}/rerun", Access::kContributor, with(rerun)},
-      {Method::kGet, runs + "/{run}/events", Access::kReader, with(events)},
-      {Method::kGet, runs + "/{run}/events/stream", Access::kReader, with(event_stream)},
-      {Method::kGet, "/api/v1/workspaces/{workspace}/run-diff", Access::kReader, with(diff)},
-  });
+  return {
+      {Method::kPost, runs, Access::kContributor, submit},
+      {Method::kGet, runs, Access::kReader, list},
+      {Method::kGet, runs + "/{run}", Access::kReader, show},
+      {Method::kPatch, runs + "/{run}", Access::kRun, change},
+      {Method::kDelete, runs + "/{run}", Access::kContributor, remove},
+      {Method::kPost, runs + "/{run}/cancel", Access::kContributor, cancel},
+      {Method::kPost, runs + "/{run}/rerun", Access::kContributor, rerun},
+      {Method::kGet, runs + "/{run}/events", Access::kReader, events},
+      {Method::kGet, runs + "/{run}/events/stream", Access::kReader, event_stream},
+      {Method::kGet, "/api/v1/workspaces/{workspace}/run-diff", Access::kReader, diff},
+  };
 }
 
 }  // namespace slipway::routes

@@ -92,25 +92,29 @@ Result<Response> shut_down(Services& services, const Request& request) {
 
 }  // namespace
 
-void add_server_routes(http::Router& router, Services& services) {
-  const Bind with{services};
-  router.add({
-      {Method::kGet, "/health", Access::kPublic, with(health)},
-      {Method::kGet, "/api/v1/server", Access::kPublic, with(server)},
-      {Method::kGet, "/api/v1/status", Access::kAdmin, with(status)},
-      {Method::kPost, "/api/v1/shutdown", Access::kAdmin, with(shut_down)},
-  });
+std::vector<RouteRow> server_routes() {
+  return {
+      {Method::kGet, "/health", Access::kPublic, health},
+      {Method::kGet, "/api/v1/server", Access::kPublic, server},
+      {Method::kGet, "/api/v1/status", Access::kAdmin, status},
+      {Method::kPost, "/api/v1/shutdown", Access::kAdmin, shut_down},
+  };
+}
+
+std::vector<RouteRow> all_routes() {
+  std::vector<RouteRow> all;
+  for (const auto& group : {server_routes(), workspace_routes(), token_routes(), artifact_routes(),
+                            run_routes(), run_data_routes(), compute_routes(), node_routes()})
+    all.insert(all.end(), group.begin(), group.end());
+  return all;
 }
 
 void add_all_routes(http::Router& router, Services& services) {
-  add_server_routes(router, services);
-  add_workspace_routes(router, services);
-  add_token_routes(router, services);
-  add_artifact_routes(router, services);
-  add_run_routes(router, services);
-  add_run_data_routes(router, services);
-  add_compute_routes(router, services);
-  add_node_routes(router, services);
+  for (const RouteRow& row : all_routes())
+    router.add(http::Route(
+        row.method, row.pattern, row.access,
+        [&services, handler = row.handler](const Request& request) { return handler(services, request); },
+        row.body, row.body_limit));
 }
 
 }  // namespace slipway::routes

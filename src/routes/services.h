@@ -41,25 +41,27 @@ struct Services {
   std::function<void(bool cancel)> shut_down;
 };
 
-// Turns a function of (services, request) into a route's handler.
-struct Bind {
-  Services& services;
-  http::Handler operator()(Result<http::Response> (*handler)(Services&, const http::Request&)) const {
-    return
-        [&services = services, handler](const http::Request& request) { return handler(services, request); };
-  }
+// One row of the route table. Who may call it has no default: a row without it does not compile.
+struct RouteRow {
+  http::Method method;
+  std::string pattern;
+  http::Access access;
+  Result<http::Response> (*handler)(Services&, const http::Request&);
+  http::BodyMode body = http::BodyMode::kBuffered;
+  uint64_t body_limit = 4 << 20;
 };
 
 // Every route of the server, one function a group.
-void add_server_routes(http::Router& router, Services& services);
-void add_workspace_routes(http::Router& router, Services& services);
-void add_token_routes(http::Router& router, Services& services);
-void add_artifact_routes(http::Router& router, Services& services);
-void add_run_routes(http::Router& router, Services& services);
-void add_run_data_routes(http::Router& router, Services& services);
-void add_compute_routes(http::Router& router, Services& services);
-void add_node_routes(http::Router& router, Services& services);
+std::vector<RouteRow> server_routes();
+std::vector<RouteRow> workspace_routes();
+std::vector<RouteRow> token_routes();
+std::vector<RouteRow> artifact_routes();
+std::vector<RouteRow> run_routes();
+std::vector<RouteRow> run_data_routes();
+std::vector<RouteRow> compute_routes();
+std::vector<RouteRow> node_routes();
 
+std::vector<RouteRow> all_routes();
 void add_all_routes(http::Router& router, Services& services);
 
 }  // namespace slipway::routes

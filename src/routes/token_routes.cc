@@ -100,13 +100,12 @@ Result<Response> revoke(Services& services, const Request& request) {
 
 }  // namespace
 
-void add_token_routes(http::Router& router, Services& services) {
-  const Bind with{services};
-  router.add({
-      {Method::kGet, "/api/v1/tokens", Access::kAdmin, with(list)},
-      {Method::kPost, "/api/v1/tokens", Access::kAdmin, with(create)},
-      {Method::kDelete, "/api/v1/tokens/{token}", Access::kAdmin, with(revoke)},
-  });
+std::vector<RouteRow> token_routes() {
+  return {
+      {Method::kGet, "/api/v1/tokens", Access::kAdmin, list},
+      {Method::kPost, "/api/v1/tokens", Access::kAdmin, create},
+      {Method::kDelete, "/api/v1/tokens/{token}", Access::kAdmin, revoke},
+  };
 }
 
 }  // namespace slipway::routes

@@ -109,17 +109,16 @@ Result<Response> experiment(Services& services, const Request& request) {
 
 }  // namespace
 
-void add_workspace_routes(http::Router& router, Services& services) {
-  const Bind with{services};
+std::vector<RouteRow> workspace_routes() {
   const std::string workspaces = "/api/v1/workspaces";
-  router.add({
-      {Method::kGet, workspaces, Access::kReader, with(list)},
-      {Method::kPost, workspaces, Access::kAdmin, with(create)},
-      {Method::kGet, workspaces + "/{workspace}", Access::kReader, with(show)},
-      {Method::kDelete, workspaces + "/{workspace}", Access::kAdmin, with(remove)},
-      {Method::kGet, workspaces + "/{workspace}/experiments", Access::kReader, with(experiments)},
-      {Method::kGet, workspaces + "/{workspace}/experiments/{experiment}", Access::kReader, with(experiment)},
-  });
+  return {
+      {Method::kGet, workspaces, Access::kReader, list},
+      {Method::kPost, workspaces, Access::kAdmin, create},
+      {Method::kGet, workspaces + "/{workspace}", Access::kReader, show},
+      {Method::kDelete, workspaces + "/{workspace}", Access::kAdmin, remove},
+      {Method::kGet, workspaces + "/{workspace}/experiments", Access::kReader, experiments},
+      {Method::kGet, workspaces + "/{workspace}/experiments/{experiment}", Access::kReader, experiment},
+  };
 }
 
 }  // namespace slipway::routes

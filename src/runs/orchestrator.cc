@@ -184,7 +184,7 @@ void Orchestrator::loop() {
       std::unique_lock lock(mutex_);
       Monotonic until = next_watch;
       for (const auto& [key, time] : ask_again) until = std::min(until, time);
-      changed_.wait_until(lock, until, [&] { return stopping_ || !dirty_.empty(); });
+      changed_.wait_for(lock, until - clock_.monotonic(), [&] { return stopping_ || !dirty_.empty(); });
       if (stopping_) return;
       work = std::exchange(dirty_, {});
     }

@@ -1,0 +1,30 @@
+// One executable, its roles as sub-commands: this says what each is and hands over to the command line.
+#include "cli/cli.h"
+#include "node/agent.h"
+#include "node/supervisor.h"
+#include "roles/server.h"
+
+namespace {
+
+using namespace slipway;
+
+Status run_agent(const std::filesystem::path& home, const NodeId& id) {
+  node::AgentOptions options;
+  options.home = home;
+  options.node = id;
+  return node::run_agent(options);
+}
+
+Status run_supervisor(const std::filesystem::path& attempt_folder) {
+  return node::supervise(attempt_folder.string());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const cli::Roles roles{.run_server = roles::run_server,
+                         .run_agent = run_agent,
+                         .run_supervisor = run_supervisor,
+                         .describe_routes = roles::describe_routes};
+  return cli::run_cli(argc, argv, roles);
+}

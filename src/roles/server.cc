@@ -1,0 +1,289 @@
+#include "roles/server.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include "access/authoriser.h"
+#include "access/token.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "blobs/blob_store.h"
+#include "compute/cluster_store.h"
+#include "compute/engines/local/local_engine.h"
+#include "http/server.h"
+#include "roles/stop_signal.h"
+#include "routes/services.h"
+#include "runs/run_table.h"
+#include "runs/workspace.h"
+
+namespace slipway::roles {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of one node's part of an attempt; what comes beyond is dropped with a mark.
+constexpr uint64_t kLogQuota = 10ULL << 30;
+constexpr Duration kAgentStopTime = std::chrono::seconds(20);
+constexpr Duration kCancelTime = std::chrono::seconds(60);
+
+Result<FileLock> take_home(const fs::path& home) {
+  SLIPWAY_TRY(make_folders(home));
+  SLIPWAY_ASSIGN(auto lock, FileLock::try_take(home / "server.lock"));
+  if (lock) return std::move(*lock);
+  std::string other = "another server";
+  if (const auto text = read_file(home / "server.json"))
+    if (const auto document = parse_json_object(*text, "server.json")) {
+      std::string url;
+      int pid = 0;
+      JsonFields fields(*document, "server.json");
+      fields.optional("url", url);
+      fields.optional("pid", pid);
+      other = fmt::format("the server at {} (pid {})", url, pid);
+    }
+  return fail(ErrorCode::kConflict, fmt::format("{} uses the home {} already", other, home.string()),
+              "stop it with `slipway down`, or choose another --home");
+}
+
+Status ensure_default_workspace(store::Database& database, const Clock& clock) {
+  return database.write([&](store::Writer& writer) -> Status {
+    const WorkspaceName name{std::string(runs::kDefaultWorkspace)};
+    if (runs::load_workspace(writer, name)) return {};
+    const Timestamp now = clock.now();
+    SLIPWAY_TRY(
+        runs::insert_workspace(writer, {.name = name, .description = "", .created_at = now, .runs = 0}));
+    return compute::insert_cluster(writer, compute::local_cluster(name, now));
+  });
+}
+
+std::string url_of(const cli::ServerSettings& settings, uint16_t port) {
+  // Agents on this machine and the command line reach a wildcard address through loopback.
+  std::string host = settings.address;
+  if (host == "0.0.0.0") host = "127.0.0.1";
+  if (host == "::") host = "::1";
+  const bool six = host.find(':') != std::string::npos;
+  return fmt::format("{}://{}{}{}:{}", settings.tls_certificate.empty() ? "http" : "https", six ? "[" : "",
+                     host, six ? "]" : "", port);
+}
+
+// The times of the liveness rules, which tests and impatient sites shorten: SLIPWAY_HEARTBEAT,
+// SLIPWAY_SILENCE, SLIPWAY_GRACE, each a duration such as "5s".
+Result<runs::LivenessTimes> liveness_times() {
+  runs::LivenessTimes times;
+  for (const auto& [name, target] :
+       {std::pair{"SLIPWAY_HEARTBEAT", &times.heartbeat}, std::pair{"SLIPWAY_SILENCE", &times.silence},
+        std::pair{"SLIPWAY_GRACE", &times.grace}}) {
+    const char* text = std::getenv(name);
+    if (text == nullptr) continue;
+    SLIPWAY_ASSIGN(*target, parse_duration(text));
+  }
+  return times;
+}
+
+// As many files as the system allows this process: each connection and each open blob is one.
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Everything the control plane is made of, in the order it is built and, reversed, taken down.
+class ControlPlane {
+ public:
+  explicit ControlPlane(const cli::ServerSettings& settings) : settings_(settings), home_(settings.home) {}
+
+  Status build();
+  Status start();
+  void wait() { stop_.wait(); }
+  void take_down();
+
+ private:
+  Status open_stores();
+  Status start_engine();
+  void cancel_active_runs();
+
+  const cli::ServerSettings& settings_;
+  const fs::path home_;
+  const SystemClock clock_;
+  Notifier notifier_;
+  StopSignal stop_;
+  std::optional<FileLock> lock_;
+  std::unique_ptr<store::Database> database_;
+  std::unique_ptr<blobs::BlobStore> blobs_;
+  std::unique_ptr<metrics::MetricStore> metrics_;
+  std::optional<runs::LogStore> logs_;
+  std::optional<compute::NodeRegistry> nodes_;
+  std::optional<runs::Orchestrator> orchestrator_;
+  std::optional<runs::Submissions> submissions_;
+  std::optional<runs::Attempts> attempts_;
+  std::optional<runs::Snapshots> snapshots_;
+  std::optional<runs::Housekeeping> housekeeping_;
+  std::optional<routes::Services> services_;
+  http::Router router_;
+  std::unique_ptr<http::Authoriser> authoriser_;
+  std::optional<http::Server> server_;
+  std::optional<compute::LocalEngine> engine_;
+};
+
+Status ControlPlane::open_stores() {
+  SLIPWAY_ASSIGN(database_,
+                 store::open_sqlite({.path = (home_ / "slipway.db").string()}, store::migrations()));
+  SLIPWAY_ASSIGN(blobs_, blobs::open_folder_store((home_ / "blobs").string()));
+  metrics_ = metrics::make_sql_metric_store(*database_);
+  logs_.emplace(home_ / "logs");
+  SLIPWAY_TRY(ensure_default_workspace(*database_, clock_));
+  if (settings_.require_token) {
+    SLIPWAY_TRY(access::ensure_first_token(*database_, (home_ / "token").string(), clock_));
+    authoriser_ = std::make_unique<access::TokenAuthoriser>(*database_, clock_);
+  } else {
+    authoriser_ = std::make_unique<access::NoAuthoriser>();
+    log_warning("auth.none", {{"what", "every program on this machine can use this server"}});
+  }
+  return {};
+}
+
+Status ControlPlane::build() {
+  SLIPWAY_ASSIGN(lock_, take_home(home_));
+  if (settings_.log_to_file) configure_log(LogLevel::kInfo, (home_ / "server.log").string());
+  raise_file_limit();
+  SLIPWAY_TRY(open_stores());
+  SLIPWAY_ASSIGN(const auto times, liveness_times());
+  nodes_.emplace(clock_, times.silence / 2);
+  orchestrator_.emplace(*database_, *nodes_, clock_, notifier_, times);
+  SLIPWAY_TRY(orchestrator_->load());
+  submissions_.emplace(*database_, *orchestrator_, clock_);
+  attempts_.emplace(*database_, *orchestrator_, *nodes_, *logs_, *metrics_, *blobs_, clock_, kLogQuota);
+  snapshots_.emplace(*database_, *blobs_, clock_);
+  housekeeping_.emplace(*database_, *blobs_, *logs_, clock_);
+  services_.emplace(routes::Services{.database = *database_,
+                                     .blobs = *blobs_,
+                                     .metrics = *metrics_,
+                                     .nodes = *nodes_,
+                                     .orchestrator = *orchestrator_,
+                                     .submissions = *submissions_,
+                                     .attempts = *attempts_,
+                                     .snapshots = *snapshots_,
+                                     .logs = *logs_,
+                                     .housekeeping = *housekeeping_,
+                                     .clock = clock_,
+                                     .home = home_.string(),
+                                     .require_token = settings_.require_token,
+                                     .started_at = clock_.now(),
+                                     .shut_down = [this](bool cancel) { stop_.raise(cancel); }});
+  routes::add_all_routes(router_, *services_);
+  return {};
+}
+
+Status ControlPlane::start_engine() {
+  engine_.emplace(
+      compute::LocalEngineOptions{
+          .home = home_,
+          .url = url_of(settings_, server_->port()),
+          .make_token = [this](const NodeId& node) -> Result<Secret> {
+            Secret text;
+            const auto info = nodes_->find(node);
+            SLIPWAY_TRY(database_->write([&](store::Writer& writer) -> Status {
+              const WorkspaceName workspace = info ? info->record.cluster.workspace : WorkspaceName();
+              SLIPWAY_ASSIGN(auto token, access::create_node_token(writer, node, workspace, clock_.now()));
+              text = std::move(token.text);
+              return {};
+            }));
+            return text;
+          }},
+      [this](const compute::NodeEvent& event) { orchestrator_->node_event(event); });
+  SLIPWAY_TRY(engine_->recover(orchestrator_->wanted_nodes()));
+  orchestrator_->start(*engine_);
+  return {};
+}
+
+Status ControlPlane::start() {
+  http::ServerOptions options;
+  options.address = settings_.address;
+  options.port = settings_.port;
+  if (!settings_.tls_certificate.empty())
+    options.tls = http::TlsFiles{settings_.tls_certificate, settings_.tls_key};
+  server_.emplace(std::move(options), router_, *authoriser_, notifier_);
+  SLIPWAY_TRY(server_->start());
+  const std::string url = url_of(settings_, server_->port());
+  SLIPWAY_TRY(replace_file(home_ / "server.json", json::serialize(json::object{
+                                                      {"url", url},
+                                                      {"pid", ::getpid()},
+                                                      {"version", SLIPWAY_VERSION},
+                                                      {"auth", settings_.require_token ? "token" : "none"}}) +
+                                                      "\n"));
+  SLIPWAY_TRY(start_engine());
+  housekeeping_->start();
+  log_info("server.ready", {{"url", url}, {"home", home_.string()}, {"version", SLIPWAY_VERSION}});
+  if (settings_.on_ready) settings_.on_ready(url);
+  return {};
+}
+
+void ControlPlane::cancel_active_runs() {
+  std::vector<RunId> active;
+  const auto collect = [&]() -> Status {
+    active.clear();
+    return database_->read([&](store::Reader& reader) {
+      return runs::for_each_active(reader, [&](const runs::Run& run) { active.push_back(run.id); });
+    });
+  };
+  (void)collect();
+  for (const RunId& id : active) {
+    const Status canceled = database_->write([&](store::Writer& writer) -> Status {
+      SLIPWAY_ASSIGN(runs::Run run, runs::load_run(writer, id));
+      auto verdict = orchestrator_->transitions().apply(
+          writer, run,
+          {.kind = runs::EventKind::kCancelAsked, .reason = "Slipway is shutting down", .outcome = {}});
+      if (!verdict) return fail(std::move(verdict).error());
+      return {};
+    });
+    if (!canceled) log_warning("shutdown.cancel_failed", {{"run", id}, {"error", canceled.error()}});
+  }
+  const Monotonic until = clock_.monotonic() + kCancelTime;
+  while (collect() && !active.empty() && clock_.monotonic() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+}
+
+void ControlPlane::take_down() {
+  if (stop_.cancel_runs()) cancel_active_runs();
+  log_info("server.stopping");
+  orchestrator_->stop();
+  // Agents end with the server, jobs do not: their supervisors go on and the next server's agents find them.
+  if (engine_)
+    if (const Status stopped = engine_->stop_agents(kAgentStopTime); !stopped)
+      log_warning("shutdown.agents", {{"error", stopped.error()}});
+  if (server_) server_->stop();
+  engine_.reset();
+  housekeeping_->stop();
+  ::unlink((home_ / "server.json").c_str());
+}
+
+}  // namespace
+
+Status run_server(const cli::ServerSettings& settings) {
+  ControlPlane plane(settings);
+  SLIPWAY_TRY(plane.build());
+  if (const Status started = plane.start(); !started) {
+    plane.take_down();
+    return started;
+  }
+  plane.wait();
+  plane.take_down();
+  return {};
+}
+
+json::array describe_routes() {
+  json::array table;
+  for (const routes::RouteRow& row : routes::all_routes())
+    table.push_back(json::object{{"method", http::to_text(row.method)},
+                                 {"pattern", row.pattern},
+                                 {"access", http::to_text(row.access)}});
+  return table;
+}
+
+}  // namespace slipway::roles

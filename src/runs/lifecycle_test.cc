@@ -1,0 +1,113 @@
+#include "runs/lifecycle.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/file.h"
+
+namespace slipway::runs {
+namespace {
+
+using enum RunState;
+using enum EventKind;
+
+RunFacts run_in(RunState state, int attempt = 1, int max_attempts = 3) {
+  return {.state = state, .resume_state = kRunning, .attempt = attempt, .max_attempts = max_attempts};
+}
+
+Event event(EventKind kind, Outcome outcome = Outcome::kSuccess) {
+  return {.kind = kind, .reason = "because", .outcome = outcome};
+}
+
+TEST(Lifecycle, AFinalStateNeverChanges) {
+  for (const RunState state : {kCompleted, kFailed, kCanceled}) {
+    for (const EventKind kind : kAllEventKinds) {
+      const Decision decision = decide(run_in(state), event(kind));
+      EXPECT_EQ(decision.next, state);
+      EXPECT_TRUE(decision.verdict == Verdict::kIgnore || decision.verdict == Verdict::kRefuse)
+          << to_text(kind);
+      EXPECT_EQ(decision.effects, kNoEffect);
+    }
+  }
+}
+
+// Every pair of state and event has exactly one answer, and no two rows claim it.
+TEST(Lifecycle, EveryPairOfStateAndEventIsDecidedOnce) {
+  for (const RunState state : kAllRunStates) {
+    for (const EventKind kind : kAllEventKinds) {
+      for (const int attempt : {1, 3}) {
+        for (const Outcome outcome : {Outcome::kSuccess, Outcome::kFailure}) {
+          const RunFacts run = run_in(state, attempt);
+          const Decision first = decide(run, event(kind, outcome));
+          const Decision again = decide(run, event(kind, outcome));
+          EXPECT_EQ(first.next, again.next);
+          EXPECT_EQ(first.verdict, again.verdict);
+        }
+      }
+    }
+  }
+  std::set<std::tuple<RunState, EventKind, Guard>> seen;
+  for (const Rule& rule : transition_table())
+    EXPECT_TRUE(seen.insert({rule.from, rule.event, rule.guard}).second)
+        << to_text(rule.from) << " " << to_text(rule.event);
+}
+
+TEST(Lifecycle, EveryStateIsReachedAndEveryActiveOneHasAWayOut) {
+  std::set<RunState> reached{kNotStarted};
+  for (const Rule& rule : transition_table())
+    if (rule.to) reached.insert(*rule.to);
+  for (const RunState state : kAllRunStates) EXPECT_TRUE(reached.contains(state)) << to_text(state);
+  for (const RunState state : kAllRunStates) {
+    if (is_final(state)) continue;
+    // Nodes can always be lost and users can always cancel: whichever applies must lead on.
+    const bool can_be_left = decide(run_in(state), event(kCancelAsked)).verdict == Verdict::kMove ||
+                             decide(run_in(state), event(kNodeLost)).verdict == Verdict::kMove;
+    EXPECT_TRUE(can_be_left) << to_text(state);
+  }
+}
+
+TEST(Lifecycle, ALostNodeIsTriedAgainUntilTheAttemptsAreUsedUp) {
+  const Decision again = decide(run_in(kNotResponding, 2, 3), event(kNodeLost));
+  EXPECT_EQ(again.next, kQueued);
+  EXPECT_TRUE(again.effects & kFenceAttempt);
+  EXPECT_TRUE(again.effects & kEnqueue);
+  EXPECT_THAT(again.reason, testing::HasSubstr("attempt 3 of 3"));
+  EXPECT_EQ(decide(run_in(kNotResponding, 3, 3), event(kNodeLost)).next, kFailed);
+}
+
+TEST(Lifecycle, ARunThatWasSilentGoesBackToWhereItWas) {
+  RunFacts run = run_in(kNotResponding);
+  run.resume_state = kFinalizing;
+  EXPECT_EQ(decide(run, event(kHeardAgain)).next, kFinalizing);
+}
+
+TEST(Lifecycle, AskingTwiceToCancelIsHarmlessAndAskingAnEndedRunIsRefused) {
+  EXPECT_EQ(decide(run_in(kRunning), event(kCancelAsked)).next, kCancelRequested);
+  EXPECT_EQ(decide(run_in(kCancelRequested), event(kCancelAsked)).verdict, Verdict::kIgnore);
+  EXPECT_EQ(decide(run_in(kCompleted), event(kCancelAsked)).verdict, Verdict::kRefuse);
+  EXPECT_EQ(decide(run_in(kQueued), event(kCancelAsked)).next, kCanceled);
+}
+
+TEST(Lifecycle, ACanceledRunIsCanceledHoweverItsScriptEnds) {
+  for (const Outcome outcome : {Outcome::kSuccess, Outcome::kFailure})
+    EXPECT_EQ(decide(run_in(kCancelRequested), event(kFinished, outcome)).next, kCanceled);
+}
+
+TEST(Lifecycle, EveryFinalStateThatHeldNodesLetsThemGo) {
+  for (const Rule& rule : transition_table())
+    if (rule.to && is_final(*rule.to) && holds_nodes(rule.from))
+      EXPECT_TRUE(rule.effects & kFenceAttempt) << to_text(rule.from) << " " << to_text(rule.event);
+}
+
+TEST(Lifecycle, TheDiagramInTheDocumentationIsThatOfTheTable) {
+  const auto document = read_file(SLIPWAY_SOURCE_FOLDER "/docs/run-states.md");
+  ASSERT_TRUE(document);
+  EXPECT_THAT(*document, testing::HasSubstr(state_diagram()))
+      << "paste this between the fences of docs/run-states.md:\n"
+      << state_diagram();
+}
+
+}  // namespace
+}  // namespace slipway::runs
