@@ -50,6 +50,9 @@ class SpawnPlan {
                                                                 POSIX_SPAWN_SETSIGDEF));
   }
 
+  // In a folder of ours, so that the one the server was started in can be removed or unmounted.
+  void start_in(const fs::path& folder) { ::posix_spawn_file_actions_addchdir_np(&files_, folder.c_str()); }
+
   void open_streams(const fs::path& log) {
     ::posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_addopen(&files_, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
@@ -76,6 +79,7 @@ Result<AgentProcess> AgentProcess::spawn(const fs::path& program, const fs::path
   SpawnPlan plan;
   plan.start_in_own_session_with_default_signals();
   plan.open_streams(log);
+  plan.start_in(home);
   std::array<std::string, 6> words{"slipway", "agent", "--home", home.string(), "--node", node.str()};
   std::array<char*, 7> arguments{};
   for (size_t i = 0; i < words.size(); ++i) arguments[i] = words[i].data();

@@ -16,8 +16,8 @@ namespace slipway::compute {
 
 class AgentProcess {
  public:
-  // Starts `program agent --home HOME --node NODE` in a session of its own, with stdin from /dev/null, stdout
-  // and stderr appended to `log`, and default signals.
+  // Starts `program agent --home HOME --node NODE` in a session of its own and in the folder HOME, with stdin
+  // from /dev/null, stdout and stderr appended to `log`, and default signals. All paths are absolute.
   static Result<AgentProcess> spawn(const std::filesystem::path& program, const std::filesystem::path& home,
                                     const NodeId& node, const std::filesystem::path& log);
   // The one that holds the node's lock; nullopt: nobody does, or its holder cannot be told at this moment.

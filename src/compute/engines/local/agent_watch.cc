@@ -34,6 +34,7 @@ Status remove_attempt(const std::filesystem::path& folder) {
 AgentWatch::AgentWatch(LocalEngineOptions options, NodeEventSink sink)
     : options_(std::move(options)), sink_(std::move(sink)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!wake_) abort_because("no descriptor is left for the watch over the agents");
+  options_.home = std::filesystem::absolute(options_.home);
   if (options_.program.empty()) options_.program = own_program();
   if (!options_.clear_attempt) options_.clear_attempt = remove_attempt;
   thread_ = std::thread([this] { run(); });
