@@ -1,4 +1,4 @@
-// What a job says through its socket: one datagram, one JSON object (docs/contract.md, "In-job interface").
+// What a job says through its socket: one datagram, one JSON object (docs/in-job.md).
 //
 //   {"metrics": {"loss": 0.12, "best": "NaN"}, "step": 7, "time": 1763199000000000}
 //   {"tags": {"optimizer": "adam"}}
