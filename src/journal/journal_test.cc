@@ -245,24 +245,27 @@ TEST_F(Journal, SaysWhereItIsDamaged) {
   EXPECT_EQ(reader.read(1 << 20).error().code, ErrorCode::kInternal);
 }
 
-TEST_F(Journal, LeavesNoTraceOfABatchThatFoundNoSpace) {
+TEST_F(Journal, KeepsTheWholeRecordsOfABatchThatFoundNoSpace) {
   Writer writer = open();
   writer.add(Kind::kPhase, {1}, "one");
   ASSERT_TRUE(writer.flush());
   // A file size limit stops the write in its middle, as a full disk does.
-  const rlim_t size = writer.end() + 40;
   rlimit old{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
-  const rlimit tight{.rlim_cur = size, .rlim_max = old.rlim_max};
+  const rlimit tight{.rlim_cur = writer.end() + 2 * kHeaderSize + 50, .rlim_max = old.rlim_max};
   ::signal(SIGXFSZ, SIG_IGN);
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
-  writer.add(Kind::kPhase, {2}, std::string(100, 'x'));
+  writer.add(Kind::kPhase, {2}, "two");
+  writer.add(Kind::kPhase, {3}, std::string(100, 'x'));
+  writer.add(Kind::kPhase, {4}, "gone");
   EXPECT_FALSE(writer.flush());
+  EXPECT_EQ(writer.flushed_records(), 1U);
+  EXPECT_EQ(fs::file_size(segment_path(journal(), 0)), writer.end()) << "the torn record is cut off";
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old), 0);
-  EXPECT_EQ(payloads().size(), 1U);
-  writer.add(Kind::kPhase, {3}, "three");
+  EXPECT_EQ(payloads(), (std::vector<std::string>{"one", "two"}));
+  writer.add(Kind::kPhase, {5}, "three");
   ASSERT_TRUE(writer.flush());
-  EXPECT_EQ(payloads(), (std::vector<std::string>{"one", "three"}));
+  EXPECT_EQ(payloads(), (std::vector<std::string>{"one", "two", "three"}));
 }
 
 TEST_F(Journal, TakesRecordsUpToTheLimit) {

@@ -70,7 +70,7 @@ Result<std::string_view> Reader::fill(size_t max_bytes) {
 
 Result<Reader::Chunk> Reader::read(size_t max_bytes) {
   Chunk chunk{.position = position_, .bytes = {}, .has_exit = false};
-  for (int opened = 0; opened < 3; ++opened) {
+  for (int round = 0; round < 4; ++round) {
     if (!segment_) SLIPWAY_TRY(open_segment());
     if (!segment_) return chunk;
     SLIPWAY_ASSIGN(std::string_view bytes, fill(std::max(max_bytes, kHeaderSize)));
@@ -89,6 +89,11 @@ Result<Reader::Chunk> Reader::read(size_t max_bytes) {
     }
     // The end of this segment, unless another begins exactly here.
     if (position_ == segment_start_ || ::access(segment_path(folder_, position_).c_str(), F_OK) != 0) {
+      // Seen while the writer cut a torn end and wrote anew, a record may look damaged once; not twice.
+      if (whole.damage && damaged_at_ != position_) {
+        damaged_at_ = position_;
+        continue;
+      }
       if (whole.damage)
         return fail(
             Error{whole.damage->code,

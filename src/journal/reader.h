@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -41,6 +42,7 @@ class Reader {
   uint64_t position_;
   UniqueFd segment_;
   uint64_t segment_start_ = 0;
+  std::optional<uint64_t> damaged_at_;
   std::string buffer_;
 };
 

@@ -121,21 +121,31 @@ void Writer::add_log(Timestamp time, const LogChunk& chunk) {
 }
 
 Status Writer::flush() {
+  flushed_records_ = 0;
   if (batch_.empty()) return {};
-  Status status = write_batch();
-  if (status) {
-    segment_size_ += batch_bytes_;
-    unsynced_ += batch_bytes_;
-    next_sequence_ += batch_.size();
-  } else {
-    torn_ = ::ftruncate(segment_.get(), static_cast<off_t>(segment_size_)) != 0;
-  }
+  uint64_t written = 0;
+  Status status = write_batch(written);
+  take_into_account(written);
+  if (!status) torn_ = ::ftruncate(segment_.get(), static_cast<off_t>(segment_size_)) != 0;
   batch_.clear();
   batch_bytes_ = 0;
   return status;
 }
 
-Status Writer::write_batch() {
+// The records of the batch that lie wholly within the first `written` bytes are part of the journal now.
+void Writer::take_into_account(uint64_t written) {
+  uint64_t whole = 0;
+  for (const Piece& piece : batch_) {
+    if (whole + piece.size() > written) break;
+    whole += piece.size();
+    ++flushed_records_;
+  }
+  segment_size_ += whole;
+  unsynced_ += whole;
+  next_sequence_ += flushed_records_;
+}
+
+Status Writer::write_batch(uint64_t& written) {
   SLIPWAY_FAILPOINT("journal.before_write");
   // Nothing may follow a torn end: the next opening would cut it off with the tear.
   if (torn_ && ::ftruncate(segment_.get(), static_cast<off_t>(segment_size_)) != 0)
@@ -154,10 +164,11 @@ Status Writer::write_batch() {
   size_t first = 0;
   while (first < parts.size()) {
     const auto count = static_cast<int>(std::min<size_t>(parts.size() - first, IOV_MAX));
-    ssize_t written = ::writev(segment_.get(), &parts[first], count);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return fail(errno_error(errno, "write to the journal"));
-    for (auto left = static_cast<size_t>(written); left > 0;) {
+    const ssize_t taken = ::writev(segment_.get(), &parts[first], count);
+    if (taken < 0 && errno == EINTR) continue;
+    if (taken < 0) return fail(errno_error(errno, "write to the journal"));
+    written += static_cast<uint64_t>(taken);
+    for (auto left = static_cast<size_t>(taken); left > 0;) {
       iovec& part = parts[first];
       const size_t step = std::min(left, part.iov_len);
       part.iov_base = static_cast<char*>(part.iov_base) + step;

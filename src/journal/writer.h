@@ -1,7 +1,8 @@
 // Appends to a journal. One writer at a time: the holder of the attempt's lock. Not thread-safe.
 //
-// 1. Records gather in a batch and reach the file in one writev; a batch is written whole or not at all.
-// 2. A failed batch leaves no trace: the file is cut back and the sequence goes on without a gap.
+// 1. Records gather in a batch and reach the file in one writev.
+// 2. A whole record that reached the file stays, even when the rest of its batch found no space: a reader may
+//    have shipped it already. The torn one after it is cut off, and the sequence goes on without a gap.
 // 3. A record lies in one segment; a segment that is full is never touched again.
 // 4. Positions and sequence numbers only grow, across segments and across re-opening.
 #pragma once
@@ -31,9 +32,10 @@ class Writer {
   // Adds a log record without copying: `chunk.bytes` must stay as they are until the next flush.
   void add_log(Timestamp time, const LogChunk& chunk);
 
-  // Writes the batch. On an error (kStorageFull: no space) the batch is gone and the journal as it was
-  // before.
+  // Writes the batch. On an error (kStorageFull: no space) its first flushed_records() are in the journal and
+  // the others are gone.
   Status flush();
+  size_t flushed_records() const { return flushed_records_; }  // of the last batch
   // Makes all that was flushed durable.
   Status sync();
   // Starts writing to the disk what was flushed, without waiting for it.
@@ -49,13 +51,15 @@ class Writer {
   struct Piece {
     std::string own;        // header and the copied part of the payload
     std::string_view rest;  // the part that was not copied
+    size_t size() const { return own.size() + rest.size(); }
   };
 
   Writer(std::filesystem::path folder, uint64_t segment_bytes)
       : folder_(std::move(folder)), segment_bytes_(segment_bytes) {}
   Status open_segment(uint64_t start);
   Status recover();
-  Status write_batch();
+  Status write_batch(uint64_t& written);
+  void take_into_account(uint64_t written);
   Status next_segment();
 
   std::filesystem::path folder_;
@@ -67,10 +71,11 @@ class Writer {
   uint64_t unsynced_ = 0;
   std::vector<UniqueFd> unsynced_segments_;  // full ones; a few at most
   bool folder_synced_ = false;
-  bool torn_ = false;  // a failed batch could not be cut off yet
+  bool torn_ = false;  // the end of a failed batch could not be cut off yet
   bool ended_ = false;
   std::vector<Piece> batch_;
   uint64_t batch_bytes_ = 0;
+  size_t flushed_records_ = 0;
 };
 
 }  // namespace slipway::journal

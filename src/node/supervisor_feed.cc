@@ -77,15 +77,22 @@ Monotonic JournalFeed::next_flush() const {
 // A gap that keeps growing (the quota) is said when it opens and once more, with what came after, at the end.
 void JournalFeed::add_marks(Timestamp now, bool all) {
   for (auto& [key, gap] : gaps_) {
-    gap.in_batch = gap.bytes > 0 && (all || !gap.said);
-    if (gap.in_batch) writer_.add(Kind::kMark, now, mark_payload(key.first, gap.bytes, key.second));
+    gap.in_batch = all || !gap.said ? gap.bytes : 0;
+    if (gap.in_batch > 0) writer_.add(Kind::kMark, now, mark_payload(key.first, gap.bytes, key.second));
   }
 }
 
-void JournalFeed::marks_written() {
-  for (auto& [key, gap] : gaps_)
-    if (std::exchange(gap.in_batch, false)) gap = {.bytes = 0, .said = true, .in_batch = false};
+void JournalFeed::marks_written(size_t count) {
   unsaid_ = false;
+  for (auto& [key, gap] : gaps_) {
+    // What was dropped since the mark was made is still to be said.
+    if (gap.in_batch > 0 && count > 0) {
+      gap = {.bytes = gap.bytes - gap.in_batch, .said = true, .in_batch = 0};
+      --count;
+    }
+    gap.in_batch = 0;
+    unsaid_ = unsaid_ || (!gap.said && gap.bytes > 0);
+  }
 }
 
 // Space is back: what was lost meanwhile is known now.
@@ -99,42 +106,53 @@ void JournalFeed::say_gaps_again() {
 Status JournalFeed::write(const std::string* exit_payload) {
   const Timestamp now = clock_.now();
   for (const Pending& item : pending_) writer_.add(item.kind, item.time, item.payload);
-  uint64_t log_bytes = 0;
   for (const Kept& kept : logs_) {
     uint64_t& offset = offsets_[kept.stream];
     writer_.add_log(now,
                     {.name = kept.stream, .channel = kept.channel, .offset = offset, .bytes = kept.bytes});
     offset += kept.bytes.size();
-    log_bytes += kept.bytes.size();
   }
   const bool with_marks = exit_payload != nullptr || !(low_ || full_);
   if (with_marks) add_marks(now, exit_payload != nullptr);
   if (exit_payload != nullptr) writer_.add(Kind::kExit, now, *exit_payload);
 
   Status status = writer_.flush();
-  if (!status) return give_up_batch(std::move(status).error());
-  pending_.clear();
-  pending_bytes_ = 0;
-  logs_.clear();
-  if (with_marks) marks_written();
-  unsynced_ += log_bytes;
-  if (log_bytes > 0) sync_at_ = std::min(sync_at_, clock_.monotonic() + kSyncEvery);
-  unchecked_bytes_ += log_bytes;
-  if (unchecked_bytes_ >= allowance_) low_ = space_is_low();
-  return {};
+  settle(writer_.flushed_records());
+  if (!status) {
+    if (!full_) log_warning("supervisor.journal_full", {{"error", status.error()}});
+    full_ = true;
+    retry_at_ = clock_.monotonic() + kRetryEvery;
+  }
+  return status;
 }
 
-std::unexpected<Error> JournalFeed::give_up_batch(Error error) {
-  if (!full_) log_warning("supervisor.journal_full", {{"error", error}});
-  full_ = true;
-  retry_at_ = clock_.monotonic() + kRetryEvery;
-  for (const Kept& kept : logs_) {
-    offsets_[kept.stream] -= kept.bytes.size();
-    kept_bytes_ -= kept.bytes.size();
-    dropped(kept.stream, kept.bytes.size(), std::string(kFull));
+// The first `count` records of the batch are in the journal. Of the others, log bytes become a gap and the
+// rest waits for the next batch.
+void JournalFeed::settle(size_t count) {
+  const auto take = [&](size_t size) {
+    const size_t taken = std::min(count, size);
+    count -= taken;
+    return static_cast<std::ptrdiff_t>(taken);
+  };
+  pending_.erase(pending_.begin(), pending_.begin() + take(pending_.size()));
+  pending_bytes_ = 0;
+  for (const Pending& item : pending_) pending_bytes_ += item.payload.size();
+
+  const std::vector<Kept> logs = std::exchange(logs_, {});
+  const auto lost = logs.begin() + take(logs.size());
+  uint64_t kept = 0;
+  for (auto chunk = logs.begin(); chunk != lost; ++chunk) kept += chunk->bytes.size();
+  for (auto chunk = lost; chunk != logs.end(); ++chunk) {
+    offsets_[chunk->stream] -= chunk->bytes.size();
+    kept_bytes_ -= chunk->bytes.size();
+    dropped(chunk->stream, chunk->bytes.size(), std::string(kFull));
   }
-  logs_.clear();
-  return fail(std::move(error));
+  marks_written(count);
+  if (kept == 0) return;
+  unsynced_ += kept;
+  sync_at_ = std::min(sync_at_, clock_.monotonic() + kSyncEvery);
+  unchecked_bytes_ += kept;
+  if (unchecked_bytes_ >= allowance_) low_ = space_is_low();
 }
 
 // The last of the space is not for log bytes: metrics, tags and the exit record shall find some.

@@ -65,15 +65,15 @@ class JournalFeed {
     std::string_view bytes;
   };
   struct Gap {
-    uint64_t bytes = 0;  // not said yet
-    bool said = false;   // that there is one
-    bool in_batch = false;
+    uint64_t bytes = 0;     // not said yet
+    bool said = false;      // that there is one
+    uint64_t in_batch = 0;  // of the bytes, said in the batch that is being written
   };
 
   Status write(const std::string* exit_payload);
-  std::unexpected<Error> give_up_batch(Error error);
+  void settle(size_t count);
   void add_marks(Timestamp now, bool all);
-  void marks_written();
+  void marks_written(size_t count);
   void say_gaps_again();
   bool space_is_low();
   void sync_if_due();
