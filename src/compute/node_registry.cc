@@ -11,6 +11,7 @@ namespace slipway::compute {
 struct NodeRegistry::Entry {
   NodeRecord record;
   Amount total;
+  Amount free;  // total less the grants of all attempts
   std::map<AttemptKey, Grant> attempts;
   bool lost = false;
   bool heard = false;    // since this server's start
@@ -25,13 +26,19 @@ struct NodeRegistry::Entry {
     return attempts.empty() ? NodeState::kIdle : NodeState::kBusy;
   }
 
-  Amount free() const {
-    Amount left = total;
-    for (const auto& [key, grant] : attempts) left -= to_amount(grant.granted);
-    return left;
+  void hold(const AttemptKey& key, const Grant& grant) {
+    attempts.emplace(key, grant);
+    free -= to_amount(grant.granted);
+  }
+
+  void let_go(const AttemptKey& key) {
+    const auto held = attempts.find(key);
+    free += to_amount(held->second.granted);
+    attempts.erase(held);
   }
 
   std::vector<int> free_gpus() const {
+    if (record.gpu_indices.empty()) return {};
     std::set<int> taken;
     for (const auto& [key, grant] : attempts)
       taken.insert(grant.gpu_indices.begin(), grant.gpu_indices.end());
@@ -41,15 +48,18 @@ struct NodeRegistry::Entry {
     return left;
   }
 
-  // An engine that does not name GPUs gives a node all that its machine has.
-  void settle_gpus() {
+  // After the record's capacity was set. An engine that does not name GPUs gives a node all that its machine
+  // has.
+  void settle_capacity() {
     if (record.gpu_indices.empty() && record.capacity.gpus > 0) {
       record.gpu_indices.resize(static_cast<size_t>(record.capacity.gpus));
       std::iota(record.gpu_indices.begin(), record.gpu_indices.end(), 0);
     }
     std::ranges::sort(record.gpu_indices);
     record.capacity.gpus = static_cast<int>(record.gpu_indices.size());
+    free -= total;
     total = to_amount(record.capacity);
+    free += total;
   }
 
   void note_word(const Clock& clock) {
@@ -120,7 +130,7 @@ bool NodeRegistry::add(NodeRecord node) {
   auto entry = std::make_unique<Entry>();
   entry->record = std::move(node);
   entry->last_heard = entry->since = clock_.monotonic();
-  entry->settle_gpus();
+  entry->settle_capacity();
   const NodeId id = entry->record.id;
   return nodes_.try_emplace(id, std::move(entry)).second;
 }
@@ -143,7 +153,7 @@ Status NodeRegistry::registered(const NodeId& node, const NodeCapacity& capacity
   entry.record.address = address;
   entry.record.pid = pid;
   if (static_cast<size_t>(capacity.gpus) != entry.record.gpu_indices.size()) entry.record.gpu_indices.clear();
-  entry.settle_gpus();
+  entry.settle_capacity();
   entry.note_word(clock_);
   return {};
 }
@@ -161,7 +171,7 @@ Status NodeRegistry::reserve(const AttemptKey& key, const Grant& grant) {
   if (holders_.contains(key)) return {};
   const auto found = nodes_.find(grant.node);
   if (found == nodes_.end()) return no_node(grant.node);
-  found->second->attempts.emplace(key, grant);
+  found->second->hold(key, grant);
   holders_.emplace(key, grant.node);
   return {};
 }
@@ -173,7 +183,7 @@ std::optional<NodeId> NodeRegistry::release(const AttemptKey& key) {
   NodeId node = std::move(held->second);
   holders_.erase(held);
   Entry& entry = *nodes_.at(node);
-  entry.attempts.erase(key);
+  entry.let_go(key);
   entry.since = clock_.monotonic();
   return node;
 }
@@ -200,7 +210,7 @@ std::vector<NodeId> NodeRegistry::silent_for(Duration time) const {
 NodeInfo NodeRegistry::info_of(const Entry& entry) const {
   NodeInfo info{.record = entry.record,
                 .state = entry.state(),
-                .free = entry.free(),
+                .free = entry.free,
                 .attempts = {},
                 .heard_since_start = entry.heard,
                 .last_seen_at = entry.last_seen_at};
@@ -255,7 +265,7 @@ NodeView NodeRegistry::view_of(const Entry& entry, Monotonic now) const {
   const NodeState state = entry.state();
   return {.id = entry.record.id,
           .total = entry.total,
-          .free = entry.free(),
+          .free = entry.free,
           .free_gpus = entry.free_gpus(),
           .accepting = (state == NodeState::kIdle || state == NodeState::kBusy) && entry.heard &&
                        now - entry.last_heard <= fresh_,

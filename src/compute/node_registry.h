@@ -3,7 +3,7 @@
 // Thread-safe.
 //
 // Invariants
-//   1. What is free on a node is its capacity less what is set aside: never kept apart from it.
+//   1. What is free on a node is its capacity less what is set aside for its attempts, to the thousandth.
 //   2. A node holds an attempt from `reserve`, which comes before its order is sent, until `release`. So
 //      a draining node without attempts has nothing on its way to it.
 //   3. Silence counts from the last message or from this server's start, whichever is later: after a

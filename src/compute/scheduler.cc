@@ -68,16 +68,22 @@ bool runs_wait(const WaitingRuns& queue, const ClusterView& cluster) {
 int nodes_wanted(const WaitingRuns& queue, std::span<const NodeView> nodes, const ClusterView& cluster) {
   const auto starting = std::ranges::count_if(nodes, &NodeView::starting);
   const int most = cluster.max_nodes - static_cast<int>(std::ssize(nodes) - starting);
+  const Slot fresh{.total = cluster.node_size, .free = cluster.node_size};
   std::vector<Slot> slots = slots_of(nodes);
   int wanted = 0;
   for (size_t i = 0; i < std::min(queue.size(), kMostCounted) && wanted < most; ++i) {
     const WaitingRun& run = queue[i];
     if (!can_ever_fit(run, cluster)) continue;
-    const int missing = std::min(run.nodes - static_cast<int>(find_room(slots, run).size()), most - wanted);
-    const Slot fresh{.total = cluster.node_size, .free = cluster.node_size};
-    if (missing > 0) slots.insert(slots.end(), static_cast<size_t>(missing), fresh);
-    wanted += std::max(missing, 0);
-    for (Slot* slot : find_room(slots, run)) take(*slot, share_of(run.asked, slot->total));
+    // Full slots are of no use to anybody; without them the search stays short, however many nodes there are.
+    std::erase_if(slots, [](const Slot& slot) { return slot.free.milli_cpus <= 0; });
+    std::vector<Slot*> room = find_room(slots, run);
+    const int missing = std::min(run.nodes - static_cast<int>(room.size()), most - wanted);
+    if (missing > 0) {
+      slots.insert(slots.end(), static_cast<size_t>(missing), fresh);
+      room = find_room(slots, run);
+      wanted += missing;
+    }
+    for (Slot* slot : room) take(*slot, share_of(run.asked, slot->total));
   }
   return wanted;
 }
