@@ -61,14 +61,9 @@ Status ensure_default_workspace(store::Database& database, const Clock& clock) {
   });
 }
 
-std::string url_of(const cli::ServerSettings& settings, uint16_t port) {
-  // Agents on this machine and the command line reach a wildcard address through loopback.
-  std::string host = settings.address;
-  if (host == "0.0.0.0") host = "127.0.0.1";
-  if (host == "::") host = "::1";
-  const bool six = host.find(':') != std::string::npos;
-  return fmt::format("{}://{}{}{}:{}", settings.tls_certificate.empty() ? "http" : "https", six ? "[" : "",
-                     host, six ? "]" : "", port);
+std::string url_of(std::string_view scheme, const std::string& address, uint16_t port) {
+  const bool six = address.find(':') != std::string::npos;
+  return fmt::format("{}://{}{}{}:{}", scheme, six ? "[" : "", address, six ? "]" : "", port);
 }
 
 // The times of the liveness rules, which tests and impatient sites shorten: SLIPWAY_HEARTBEAT,
@@ -105,6 +100,7 @@ class ControlPlane {
 
  private:
   Status open_stores();
+  Status listen();
   Status start_engine();
   void cancel_active_runs();
 
@@ -128,6 +124,9 @@ class ControlPlane {
   http::Router router_;
   std::unique_ptr<http::Authoriser> authoriser_;
   std::optional<http::Server> server_;
+  std::optional<http::Server> loopback_server_;
+  std::string public_url_;
+  std::string local_url_;
   std::optional<compute::LocalEngine> engine_;
 };
 
@@ -184,7 +183,7 @@ Status ControlPlane::start_engine() {
   engine_.emplace(
       compute::LocalEngineOptions{
           .home = home_,
-          .url = url_of(settings_, server_->port()),
+          .url = local_url_,
           .make_token = [this](const NodeId& node) -> Result<Secret> {
             Secret text;
             const auto info = nodes_->find(node);
@@ -202,25 +201,39 @@ Status ControlPlane::start_engine() {
   return {};
 }
 
-Status ControlPlane::start() {
+// With TLS there is a second listener on loopback, without: the agents of this machine and its command line
+// need not trust a certificate that was made for another name.
+Status ControlPlane::listen() {
   http::ServerOptions options;
   options.address = settings_.address;
   options.port = settings_.port;
   if (!settings_.tls_certificate.empty())
     options.tls = http::TlsFiles{settings_.tls_certificate, settings_.tls_key};
-  server_.emplace(std::move(options), router_, *authoriser_, notifier_);
+  server_.emplace(options, router_, *authoriser_, notifier_);
   SLIPWAY_TRY(server_->start());
-  const std::string url = url_of(settings_, server_->port());
+  public_url_ = url_of(options.tls ? "https" : "http", options.address, server_->port());
+  local_url_ = public_url_;
+  if (!options.tls) return {};
+  http::ServerOptions loopback;
+  loopback_server_.emplace(loopback, router_, *authoriser_, notifier_);
+  SLIPWAY_TRY(loopback_server_->start());
+  local_url_ = url_of("http", loopback.address, loopback_server_->port());
+  return {};
+}
+
+Status ControlPlane::start() {
+  SLIPWAY_TRY(listen());
   SLIPWAY_TRY(replace_file(home_ / "server.json", json::serialize(json::object{
-                                                      {"url", url},
+                                                      {"url", local_url_},
+                                                      {"public_url", public_url_},
                                                       {"pid", ::getpid()},
                                                       {"version", SLIPWAY_VERSION},
                                                       {"auth", settings_.require_token ? "token" : "none"}}) +
                                                       "\n"));
   SLIPWAY_TRY(start_engine());
   housekeeping_->start();
-  log_info("server.ready", {{"url", url}, {"home", home_.string()}, {"version", SLIPWAY_VERSION}});
-  if (settings_.on_ready) settings_.on_ready(url);
+  log_info("server.ready", {{"url", public_url_}, {"home", home_.string()}, {"version", SLIPWAY_VERSION}});
+  if (settings_.on_ready) settings_.on_ready(public_url_);
   return {};
 }
 
@@ -258,6 +271,7 @@ void ControlPlane::take_down() {
     if (const Status stopped = engine_->stop_agents(kAgentStopTime); !stopped)
       log_warning("shutdown.agents", {{"error", stopped.error()}});
   if (server_) server_->stop();
+  if (loopback_server_) loopback_server_->stop();
   engine_.reset();
   housekeeping_->stop();
   ::unlink((home_ / "server.json").c_str());

@@ -183,8 +183,10 @@ class OrderStream final : public http::EventSource {
     std::set<AttemptKey> open;
     for (const Part& part : parts) {
       open.insert(part.key);
-      if (part.state == PartState::kOrdered && started_.insert(part.key).second)
-        out.push_back(order("start", to_json(part.key)));
+      // One that was claimed and never started, because the agent died, is claimed again by the next agent;
+      // one that holds it already ignores the order.
+      const bool unstarted = part.state == PartState::kOrdered || part.state == PartState::kClaimed;
+      if (unstarted && started_.insert(part.key).second) out.push_back(order("start", to_json(part.key)));
       if (part.cancel && canceled_.insert(part.key).second) {
         json::object data = to_json(part.key);
         data.emplace("reason", part.cancel->reason);
