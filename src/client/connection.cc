@@ -185,9 +185,11 @@ std::string Connection::in_workspace(std::string_view path) const {
 }
 
 Error Connection::explain(Error error) const {
-  if (error.code == ErrorCode::kUnreachable) {
-    if (error.detail.empty()) error.detail = error.message;
-    error.message = fmt::format("no Slipway server answers at {}", http.url);
+  // A server that answers and whose certificate is not trusted says so itself.
+  if (error.code == ErrorCode::kUnreachable && error.message.starts_with("no server answers")) {
+    const size_t why = error.message.rfind(": ");
+    error.message = fmt::format("no Slipway server answers at {}{}", http.url,
+                                why == std::string::npos ? "" : error.message.substr(why));
     error.next =
         from_home ? "start one: slipway up --detach" : "check the address, or start one: slipway up --detach";
   } else if (error.code == ErrorCode::kUnauthenticated && http.token.empty()) {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -60,6 +61,10 @@ class IncomingFile {
     if (!S_ISREG(status.st_mode))
       return fail(ErrorCode::kConflict, fmt::format("{} is in the way of a download", part_name_),
                   "remove it");
+    if (::flock(part_.get(), LOCK_EX | LOCK_NB) != 0)
+      return fail(ErrorCode::kConflict,
+                  fmt::format("another download of {} into this folder is running", remote_->path),
+                  "wait for it to end");
     size_ = static_cast<uint64_t>(status.st_size);
     if (size_ > remote_->size) SLIPWAY_TRY(start_over());
     return {};

@@ -1,8 +1,10 @@
 #include "client/download.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -115,6 +117,17 @@ TEST_F(Download, StartsOverFromADamagedPart) {
   ASSERT_TRUE(got) << got.error().message;
   EXPECT_EQ(content("f"), "the right content");
   EXPECT_EQ(progress_.bytes_done, progress_.bytes_total);
+}
+
+TEST_F(Download, LeavesAPartToTheDownloadThatHoldsIt) {
+  add("f", "content");
+  const auto part = folder_.write(part_name(0, "f"), "con");
+  const UniqueFd other(::open(part.c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(other.get(), LOCK_EX | LOCK_NB), 0);
+  const auto got = download();
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, ErrorCode::kConflict);
+  EXPECT_EQ(*read_file(part), "con");
 }
 
 TEST_F(Download, KeepsNothingThatDoesNotMatchItsDigest) {

@@ -43,7 +43,8 @@ TEST(Requests, ReportsAServerThatIsNotThereAtOnce) {
   const auto answer = requests.get("/x");
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code, ErrorCode::kUnreachable);
-  EXPECT_EQ(answer.error().message, "no Slipway server answers at " + connection.http.url);
+  EXPECT_EQ(answer.error().message,
+            "no Slipway server answers at " + connection.http.url + ": Connection refused");
   server.start();
 }
 

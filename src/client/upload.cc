@@ -58,7 +58,7 @@ class Uploader {
       if (round == kRounds)
         return fail(ErrorCode::kUnavailable, "the server does not keep what was uploaded",
                     "look at the server's log");
-      SLIPWAY_ASSIGN(const std::vector<Missing> missing, ask_missing(unique_entries()));
+      SLIPWAY_ASSIGN(const std::vector<Missing> missing, ask_missing(requests_, unique_entries()));
       SLIPWAY_TRY(send_all(missing));
       SLIPWAY_ASSIGN(known, register_manifest());
     }
@@ -86,8 +86,27 @@ class Uploader {
     return entries;
   }
 
-  Result<std::vector<Missing>> ask_missing(const std::vector<const Entry*>& entries) {
-    return ask_missing(requests_, entries);
+  using ByDigest = std::unordered_map<std::string, const Entry*>;
+
+  // Reads the server's answer; digests that were not asked for are passed over.
+  static Status add_missing(const json::object& answer, const ByDigest& by_digest,
+                            std::vector<Missing>& missing) {
+    json::array list;
+    JsonFields fields(answer, "the list of missing files");
+    fields.required("missing", list);
+    SLIPWAY_TRY(fields.finish_lenient());
+    for (const json::value& item : list) {
+      if (!item.is_object()) continue;
+      std::string digest;
+      uint64_t offset = 0;
+      JsonFields item_fields(item.get_object(), "a missing file");
+      item_fields.required("digest", digest);
+      item_fields.optional("offset", offset);
+      SLIPWAY_TRY(item_fields.finish_lenient());
+      if (const auto found = by_digest.find(digest); found != by_digest.end())
+        missing.push_back({.entry = found->second, .offset = std::min(offset, found->second->size)});
+    }
+    return {};
   }
 
   Result<std::vector<Missing>> ask_missing(Requests& requests,
@@ -95,7 +114,7 @@ class Uploader {
     std::vector<Missing> missing;
     for (size_t start = 0; start < entries.size(); start += kDigestsAtOnce) {
       const size_t end = std::min(start + kDigestsAtOnce, entries.size());
-      std::unordered_map<std::string, const Entry*> by_digest;
+      ByDigest by_digest;
       json::array digests;
       for (size_t i = start; i < end; ++i) {
         std::string hex = entries[i]->digest.hex();
@@ -105,21 +124,7 @@ class Uploader {
       const json::object body{{"digests", std::move(digests)}};
       SLIPWAY_ASSIGN(const json::object answer,
                      requests.call(http::Method::kPost, connection_.in_workspace("/blobs/missing"), &body));
-      json::array list;
-      JsonFields fields(answer, "the list of missing files");
-      fields.required("missing", list);
-      SLIPWAY_TRY(fields.finish_lenient());
-      for (const json::value& item : list) {
-        if (!item.is_object()) continue;
-        std::string digest;
-        uint64_t offset = 0;
-        JsonFields item_fields(item.get_object(), "a missing file");
-        item_fields.required("digest", digest);
-        item_fields.optional("offset", offset);
-        SLIPWAY_TRY(item_fields.finish_lenient());
-        if (const auto found = by_digest.find(digest); found != by_digest.end())
-          missing.push_back({.entry = found->second, .offset = std::min(offset, found->second->size)});
-      }
+      SLIPWAY_TRY(add_missing(answer, by_digest, missing));
     }
     return missing;
   }
@@ -128,10 +133,10 @@ class Uploader {
   static std::vector<Load> make_loads(std::vector<Missing> missing) {
     std::ranges::sort(missing, std::greater(), [](const Missing& m) { return m.entry->size; });
     std::vector<Load> loads;
-    uint64_t pack = kPackBytes;
+    uint64_t pack = 0;
     for (const Missing& one : missing) {
       const uint64_t size = one.entry->size;
-      if (size >= kSmallFile || pack + size > kPackBytes) {
+      if (loads.empty() || size >= kSmallFile || pack + size > kPackBytes) {
         loads.emplace_back();
         pack = size >= kSmallFile ? kPackBytes : 0;
       }
@@ -147,9 +152,13 @@ class Uploader {
     meter_.emplace(options_.on_progress, bytes, missing.size());
     const std::vector<Load> loads = make_loads(missing);
     const size_t workers = std::min<size_t>(std::max(1U, options_.connections), loads.size());
+    // The end of an upload waits for the server's disk.
+    Connection patient = connection_;
+    patient.http.answer_time =
+        std::max<std::chrono::milliseconds>(patient.http.answer_time, std::chrono::minutes(5));
     std::vector<std::unique_ptr<Requests>> connections(workers);
     SLIPWAY_TRY(snapshot::parallel_for(loads.size(), workers, [&](size_t worker, size_t index) -> Status {
-      if (!connections[worker]) connections[worker] = std::make_unique<Requests>(connection_, options_.retry);
+      if (!connections[worker]) connections[worker] = std::make_unique<Requests>(patient, options_.retry);
       const Load& load = loads[index];
       if (load.size() == 1 && load.front().entry->size >= kSmallFile)
         return send_large(*connections[worker], load.front());

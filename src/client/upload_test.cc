@@ -57,6 +57,22 @@ TEST_F(Upload, SendsSmallFilesTogetherAndLargeOnesAlone) {
   EXPECT_EQ(progress_.files_done, 51U);
 }
 
+TEST_F(Upload, SendsAFolderOfOneEmptyFile) {
+  source_.write("__init__.py", "");
+  const auto sent = send();
+  ASSERT_TRUE(sent) << sent.error().message;
+  EXPECT_EQ(server_.blobs.size(), 1U);
+}
+
+TEST_F(Upload, EndsAnUploadWhoseBytesAreAllThere) {
+  const std::string content(100'000, 'y');
+  source_.write("large", content);
+  server_.partial[Digest::of(content).hex()] = content;
+  const auto sent = send();
+  ASSERT_TRUE(sent) << sent.error().message;
+  EXPECT_EQ(server_.received, 0U);
+}
+
 TEST_F(Upload, OfAnUnchangedFolderIsOneRequestWithoutABlob) {
   source_.write("a", "1");
   source_.write("large", std::string(100'000, 'y'));

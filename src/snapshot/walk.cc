@@ -127,25 +127,35 @@ class Walker {
     if (name == "." || name == ".." || is_always_ignored(name)) return {};
     std::string path = folder.empty() ? std::string(name) : fmt::format("{}/{}", folder, name);
     struct stat status{};
-    const bool known = entry.d_type == DT_DIR || entry.d_type == DT_LNK;
-    if (!known && ::fstatat(folder_fd, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-      if (errno == ENOENT) return {};  // gone since the folder was listed
-      return unreadable(errno, "file", path);
-    }
-    const mode_t type = known ? static_cast<mode_t>(DTTOIF(entry.d_type)) : status.st_mode;
+    if (entry.d_type == DT_UNKNOWN && !stat_entry(folder_fd, entry, status))
+      return gone_or_unreadable("file", path);
+    const mode_t type =
+        entry.d_type == DT_UNKNOWN ? status.st_mode : static_cast<mode_t>(DTTOIF(entry.d_type));
     if (scope.ignores(path, S_ISDIR(type))) return {};
     if (!is_utf8(name)) return skip(path, "its name is not UTF-8");
     if (name.contains('\\')) return skip(path, "its name has a backslash");
     if (path.size() > 4096) return skip(path, "its path is longer than 4096 bytes");
     if (S_ISDIR(type)) {
       UniqueFd below(::openat(folder_fd, entry.d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-      if (!below) return unreadable(errno, "folder", path);
+      if (!below) return gone_or_unreadable("folder", path);
       return enter(std::move(below), path, &scope, depth + 1);
     }
     if (!S_ISREG(type)) return skip(path, kind_of(type));
+    if (!stat_entry(folder_fd, entry, status)) return gone_or_unreadable("file", path);
+    if (!S_ISREG(status.st_mode)) return skip(path, kind_of(status.st_mode));
     walk_.bytes += static_cast<uint64_t>(status.st_size);
     walk_.files.push_back({.path = std::move(path), .mode = kept_mode(status), .stat = file_stat(status)});
     return check_limits();
+  }
+
+  static bool stat_entry(int folder_fd, const dirent& entry, struct stat& status) {
+    return ::fstatat(folder_fd, entry.d_name, &status, AT_SYMLINK_NOFOLLOW) == 0;
+  }
+
+  // By errno. What is gone since its folder was listed is no part of the snapshot.
+  static Status gone_or_unreadable(std::string_view what, std::string_view path) {
+    if (errno == ENOENT) return {};
+    return unreadable(errno, what, path);
   }
 
   Status skip(std::string path, std::string_view why) {
