@@ -100,6 +100,7 @@ CREATE INDEX runs_by_workspace ON runs (workspace, seq);
 CREATE INDEX runs_by_experiment ON runs (workspace, experiment, seq);
 CREATE INDEX runs_by_workspace_state ON runs (workspace, state, seq);
 CREATE INDEX runs_by_state ON runs (state, seq);
+CREATE INDEX runs_by_snapshot ON runs (snapshot);
 
 CREATE TABLE run_tags (
   run_seq BIGINT NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,
