@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <limits>
 #include <set>
 
 #include "base/failpoint.h"
@@ -67,6 +68,9 @@ Status BlobFolder::publish(const std::string& partial_name, const Digest& digest
   const std::string name = name_of(digest);
   const std::lock_guard lock(lock_for(digest));
   SLIPWAY_FAILPOINT("blob.before_rename");
+  // All of its bytes may have come long ago, in an upload that was interrupted.
+  if (::utimensat(partial(), partial_name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) != 0)
+    return fail(errno_error(errno, fmt::format("store the blob {}", name)));
   if (::renameat(partial(), partial_name.c_str(), root(), name.c_str()) != 0)
     return fail(errno_error(errno, fmt::format("store the blob {}", name)));
   return {};
@@ -87,6 +91,34 @@ bool BlobFolder::touch(const Digest& digest) {
   return ::utimensat(root(), name_of(digest).c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
+class BlobFolder::FolderHold final : public Hold {
+ public:
+  explicit FolderHold(BlobFolder& folder) : folder_(folder) {
+    const std::lock_guard lock(folder_.holds_mutex_);
+    // File times come from a clock that lags by some milliseconds.
+    began_ = folder_.holds_.insert({SystemClock().now().micros - 1'000'000});
+  }
+  FolderHold(const FolderHold&) = delete;
+  FolderHold& operator=(const FolderHold&) = delete;
+  ~FolderHold() override {
+    const std::lock_guard lock(folder_.holds_mutex_);
+    folder_.holds_.erase(began_);
+  }
+
+ private:
+  BlobFolder& folder_;
+  std::multiset<Timestamp>::iterator began_;
+};
+
+std::unique_ptr<Hold> BlobFolder::hold() {
+  return std::make_unique<FolderHold>(*this);
+}
+
+Timestamp BlobFolder::oldest_hold() {
+  const std::lock_guard lock(holds_mutex_);
+  return holds_.empty() ? Timestamp{std::numeric_limits<int64_t>::max()} : *holds_.begin();
+}
+
 Result<std::optional<uint64_t>> BlobFolder::hide(const Digest& digest, Duration unused) {
   const std::string name = name_of(digest);
   struct stat info{};
@@ -96,8 +128,9 @@ Result<std::optional<uint64_t>> BlobFolder::hide(const Digest& digest, Duration 
     return fail(errno_error(errno, fmt::format("look at the blob {}", name)));
   }
   const Timestamp young{info.st_mtim.tv_sec * 1'000'000 + info.st_mtim.tv_nsec / 1000};
-  if (unused > Duration::zero() && SystemClock().now().micros - young.micros < unused.count())
-    return std::nullopt;
+  const bool is_young =
+      unused > Duration::zero() && SystemClock().now().micros - young.micros < unused.count();
+  if (is_young || young >= oldest_hold()) return std::nullopt;
   const std::string aside = std::string(kHiddenPrefix) + random_base32(16);
   if (::renameat(root(), name.c_str(), partial(), aside.c_str()) != 0)
     return fail(errno_error(errno, fmt::format("remove the blob {}", name)));

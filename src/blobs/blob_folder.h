@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "base/digest.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "blobs/blob_store.h"
 
 namespace slipway::blobs {
 
@@ -40,17 +42,23 @@ class BlobFolder {
   // Makes a blob young; false when it is not there.
   bool touch(const Digest& digest);
   // See BlobStore.
+  std::unique_ptr<Hold> hold();
   Result<std::optional<uint64_t>> hide(const Digest& digest, Duration unused);
 
  private:
+  class FolderHold;
+
   BlobFolder(UniqueFd root, UniqueFd partial) : root_(std::move(root)), partial_(std::move(partial)) {}
 
   std::mutex& lock_for(const Digest& digest) { return locks_[digest.bytes()[0] % locks_.size()]; }
   void find_folders();
+  Timestamp oldest_hold();
 
   UniqueFd root_;
   UniqueFd partial_;
   std::array<std::mutex, 16> locks_;  // between publish, touch and hide of one digest
+  std::mutex holds_mutex_;
+  std::multiset<Timestamp> holds_;  // when each began
   std::mutex folders_mutex_;
   std::bitset<256> folders_;  // those known to be there for good
 };

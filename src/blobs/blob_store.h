@@ -4,9 +4,10 @@
 //   1. A blob that can be opened matches its digest: it is written aside, hashed, synced, renamed, its folder
 //   synced.
 //   2. A blob is deleted only by the Sweeper, which asks the reference table (references.h) in the same step.
-//   3. Whatever puts a blob there, even one that was there already, makes it young again, so that the sweeper
-//   leaves
-//      it alone until its reference is written.
+//   3. Whatever puts a blob there, even one that was there already, makes it young again. The sweeper leaves
+//   alone
+//      what is young, and what became so since the oldest Hold began: a hold lasts from the upload to the
+//      reference.
 //
 // Thread-safe, and several processes may share one folder. A store outlives its writers.
 #pragma once
@@ -46,6 +47,13 @@ class BlobWriter {
   virtual Result<Digest> finish() = 0;
 };
 
+// While it lives, nothing that was put into its store since it began is taken away. Writers and receivers of
+// packs hold by themselves; whoever calls `put` and refers to the blob later holds around both.
+class Hold {
+ public:
+  virtual ~Hold() = default;
+};
+
 struct NamedContent {
   Digest digest;
   std::string content;
@@ -58,6 +66,8 @@ class BlobStore {
   // Whether it is there, and how large.
   virtual std::optional<uint64_t> size_of(const Digest& digest) = 0;
   virtual Result<OpenBlob> open(const Digest& digest) = 0;  // kNotFound
+
+  [[nodiscard]] virtual std::unique_ptr<Hold> hold() = 0;
 
   // Stores bytes that are at hand.
   virtual Result<Digest> put(std::string_view content) = 0;

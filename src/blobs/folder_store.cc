@@ -122,6 +122,8 @@ class FolderStore final : public BlobStore {
     return OpenBlob{std::move(fd), static_cast<uint64_t>(info.st_size)};
   }
 
+  std::unique_ptr<Hold> hold() override { return folder_->hold(); }
+
   Result<Digest> put(std::string_view content) override {
     const Digest digest = Digest::of(content);
     if (folder_->touch(digest)) return digest;

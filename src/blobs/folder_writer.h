@@ -22,12 +22,17 @@ class FolderWriter final : public BlobWriter {
 
  private:
   FolderWriter(BlobFolder& folder, const Digest& expected, UniqueFd fd)
-      : folder_(folder), expected_(expected), name_(expected.hex()), fd_(std::move(fd)) {}
+      : folder_(folder),
+        hold_(folder.hold()),
+        expected_(expected),
+        name_(expected.hex()),
+        fd_(std::move(fd)) {}
 
   Status hash_what_is_held();
   void drop();
 
   BlobFolder& folder_;
+  const std::unique_ptr<Hold> hold_;
   const Digest expected_;
   const std::string name_;
   UniqueFd fd_;  // holds the lock; none once the upload is over

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,7 +53,7 @@ class PackParser {
 // `stored` is right after `finish`; a pack that ends badly has stored a part of its blobs, whole ones only.
 class PackReceiver final : public PackSink {
  public:
-  explicit PackReceiver(BlobStore& store) : store_(store) {}
+  explicit PackReceiver(BlobStore& store) : store_(store), hold_(store.hold()) {}
 
   Status begin(const Digest& digest, uint64_t size) override;
   Status bytes(std::string_view bytes) override;
@@ -66,6 +67,7 @@ class PackReceiver final : public PackSink {
   Status flush();
 
   BlobStore& store_;
+  const std::unique_ptr<Hold> hold_;
   std::vector<NamedContent> gathered_;
   size_t gathered_bytes_ = 0;
   std::unique_ptr<BlobWriter> large_;

@@ -47,6 +47,14 @@ Status add_reference(store::Writer& writer, const Digest& digest, std::string_vi
   return owner == lease ? Status() : drop_reference(writer, digest, lease);
 }
 
+Status add_upload(store::Writer& writer, BlobStore& blobs, const Digest& digest,
+                  const WorkspaceName& workspace, Timestamp expires) {
+  if (!blobs.size_of(digest))
+    return fail(ErrorCode::kUnavailable, fmt::format("the upload of {} is no longer there", digest.hex()),
+                "send it again");
+  return add_reference(writer, digest, upload_owner(workspace), workspace, expires);
+}
+
 Status drop_references(store::Writer& writer, std::string_view owner) {
   return writer.run("DELETE FROM blob_refs WHERE owner = ?", {owner});
 }

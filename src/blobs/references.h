@@ -2,6 +2,9 @@
 //
 // Invariants
 //   1. A reference is written after the blob is durable, and in the transaction that makes its owner visible.
+//   The first
+//      one (add_upload) looks for the blob in that transaction; the others stand on one that is there
+//      already.
 //   2. The sweeper checks for references and removes the blob inside one turn of the writer thread, so that
 //   no
 //      reference can be added between the two.
@@ -31,6 +34,10 @@ std::string snapshot_owner(const WorkspaceName& workspace, std::string_view snap
 // workspace's upload lease on the blob.
 Status add_reference(store::Writer& writer, const Digest& digest, std::string_view owner,
                      const WorkspaceName& workspace, std::optional<Timestamp> expires = std::nullopt);
+// The lease of a blob that has just been uploaded. kUnavailable when the sweeper was quicker: it has to come
+// again.
+Status add_upload(store::Writer& writer, BlobStore& blobs, const Digest& digest,
+                  const WorkspaceName& workspace, Timestamp expires);
 Status drop_references(store::Writer& writer, std::string_view owner);
 Status drop_reference(store::Writer& writer, const Digest& digest, std::string_view owner);
 

@@ -119,6 +119,48 @@ TEST_F(ReferencesTest, ALastingReferenceDoesNotExpireWhenItIsAddedAgainWithATime
   EXPECT_EQ(sweep().leases, 0U);
 }
 
+TEST_F(ReferencesTest, WhatIsPutDuringAHoldStaysUntilItEnds) {
+  auto hold = blobs_->hold();
+  ASSERT_TRUE(blobs_->put("a"));
+  EXPECT_EQ(sweep().blobs, 0U);
+  hold.reset();
+  EXPECT_EQ(sweep().blobs, 1U);
+}
+
+TEST_F(ReferencesTest, AnUploadIsHeldUntilItsWriterIsGone) {
+  auto writer = *blobs_->begin(a_);
+  ASSERT_TRUE(writer->append("a"));
+  ASSERT_TRUE(writer->finish());
+  EXPECT_EQ(sweep().blobs, 0U);
+  writer.reset();
+  EXPECT_EQ(sweep().blobs, 1U);
+}
+
+TEST_F(ReferencesTest, AnUploadWhoseBytesCameLongAgoIsYoungWhenItEnds) {
+  auto writer = *blobs_->begin(a_);
+  ASSERT_TRUE(writer->append("a"));
+  writer->suspend();
+  std::filesystem::last_write_time(store_.folder().path() / "blobs" / ".partial" / a_.hex(),
+                                   std::filesystem::file_time_type::clock::now() - std::chrono::hours(2));
+  writer = *blobs_->begin(a_);
+  ASSERT_TRUE(writer->finish());
+  EXPECT_EQ(sweep().blobs, 0U);
+  writer.reset();
+  EXPECT_EQ(sweep(std::chrono::minutes(1)).blobs, 0U);
+}
+
+TEST_F(ReferencesTest, AnUploadThatIsGoneAgainGetsNoReference) {
+  const auto lease = [&] {
+    return store_->write([&](store::Writer& writer) {
+      return add_upload(writer, *blobs_, a_, WorkspaceName("main"), in(std::chrono::hours(1)));
+    });
+  };
+  EXPECT_EQ(lease().error().code, ErrorCode::kUnavailable);
+  ASSERT_TRUE(blobs_->put("a"));
+  EXPECT_TRUE(lease());
+  EXPECT_THAT(missing_in("main", {a_}), IsEmpty());
+}
+
 // Uploads and claims race with sweeping: whatever got its reference must be there.
 TEST_F(ReferencesTest, ABlobWhoseReferenceIsBeingAddedIsNeverSwept) {
   std::atomic<bool> stop = false;

@@ -49,7 +49,7 @@ Status lease(Services& services, const Request& request, const std::vector<Diges
   const Timestamp until{services.clock.now().micros + kLease.count()};
   return services.database.write([&](store::Writer& writer) -> Status {
     for (const Digest& digest : digests)
-      SLIPWAY_TRY(blobs::add_reference(writer, digest, blobs::upload_owner(workspace), workspace, until));
+      SLIPWAY_TRY(blobs::add_upload(writer, services.blobs, digest, workspace, until));
     return {};
   });
 }

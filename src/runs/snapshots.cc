@@ -22,6 +22,7 @@ Status Snapshots::add(const WorkspaceName& workspace, const snapshot::Manifest& 
   digests.erase(std::unique(digests.begin(), digests.end()), digests.end());
 
   const std::string text = manifest.text();
+  const auto hold = blobs_.hold();  // until the manifest has its reference
   SLIPWAY_ASSIGN(const Digest id, blobs_.put(text));
   return database_.write([&](store::Writer& writer) -> Status {
     bool known = false;
