@@ -85,8 +85,10 @@ void Agent::run() {
     parts.wakeup.wait(std::chrono::seconds(5));
   }
   log_info("agent.stopping", {{"node", parts.paths.node}, {"attempts", parts.attempts.keys().size()}});
-  parts.server.stop();
+  // First the word, then the end of the calls in progress: no thread makes another call in between.
+  parts.intake.stop();
   parts.attempts.stop_all();
+  parts.server.stop();
 }
 
 void Agent::stop() {

@@ -65,12 +65,8 @@ void HeldAttempts::reap() {
 }
 
 void HeldAttempts::stop_all() {
-  std::map<AttemptKey, std::unique_ptr<HeldAttempt>> stopping;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const auto& [key, attempt] : attempts_) attempt->stop();
-    stopping.swap(attempts_);
-  }
+  const std::lock_guard lock(mutex_);
+  for (const auto& [key, attempt] : attempts_) attempt->stop();
 }
 
 }  // namespace slipway::node

@@ -16,7 +16,7 @@ class HeldAttempts {
   // `on_change` is called from any thread when one is done; it must only signal. The site outlives this.
   HeldAttempts(const AttemptSite& site, std::function<void()> on_change)
       : site_(site), on_change_(std::move(on_change)) {}
-  // Stops and joins all.
+  // Stops and joins all; where the link has been stopped, no call is waited for.
   ~HeldAttempts();
 
   // Takes one up. Nothing when it is held already, so that an order may come twice, or when there are far too
@@ -30,6 +30,7 @@ class HeldAttempts {
   bool empty() const;
   // Lets go of those that are done.
   void reap();
+  // Tells all to stop, and waits for none.
   void stop_all();
 
  private:

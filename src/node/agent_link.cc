@@ -55,6 +55,7 @@ http::ClientOptions ServerLink::options(const Secret& token) const {
 
 ServerLink::Lease ServerLink::lend(std::unique_ptr<http::Client> client, bool pooled) {
   lent_.insert(client.get());
+  if (stopped_) client->interrupt();  // ends its next call
   return Lease(*this, std::move(client), generation_, pooled);
 }
 

@@ -48,10 +48,14 @@ void OrderIntake::start() {
   listening_ = std::thread([this] { listen(); });
 }
 
-OrderIntake::~OrderIntake() {
+void OrderIntake::stop() {
   stopped_ = true;
   beat_wake_.raise();
   listen_wake_.raise();
+}
+
+OrderIntake::~OrderIntake() {
+  stop();
   if (beating_.joinable()) beating_.join();
   if (listening_.joinable()) listening_.join();
 }

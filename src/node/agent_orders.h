@@ -29,10 +29,12 @@ class OrderIntake {
   // `on_change` is called when `drained` or `refused` may have become true. All outlive this.
   OrderIntake(const NodePaths& paths, const AgentConfig& config, ServerLink& server, HeldAttempts& attempts,
               OrderTimes times, std::function<void()> on_change);
-  // Stops and joins; the link has been stopped before, so that no call is waited for.
+  // Stops and joins; where the link has been stopped, no call is waited for.
   ~OrderIntake();
 
   void start();
+  // No more calls after the one in progress, which stopping the link ends.
+  void stop();
   // The server wants no more of this node than the end of what it holds.
   bool draining() const { return draining_; }
   // The server has not known this node for so long that it will not again.

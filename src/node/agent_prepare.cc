@@ -88,7 +88,7 @@ Result<launch::SupervisorSpec> prepare_attempt(const AttemptSite& site, const At
   const Turn turn(site.preparations, signals);
   SLIPWAY_ASSIGN(environments::PreparedEnvironment environment,
                  environments::prepare(order.job.environment, [&](std::string_view line) {
-                   log_info("attempt.environment", {{"attempt", to_text(order.key)}, {"line", line}});
+                   log_debug("attempt.environment", {{"attempt", to_text(order.key)}, {"line", line}});
                  }));
   if (standing == Standing::kOrdered) SLIPWAY_TRY(place_snapshot(site, order, folder / "work", signals));
   SLIPWAY_ASSIGN(launch::SupervisorSpec spec,
