@@ -14,7 +14,6 @@
 #include "base/log.h"
 #include "node/process_group_cgroup.h"
 #include "node/process_group_marked.h"
-#include "node/process_group_places.h"
 
 namespace slipway::node {
 namespace {
@@ -192,8 +191,13 @@ std::vector<Cgroup> find_cgroups(const std::string& name) {
 
 std::unique_ptr<ProcessGroup> make_process_group(const std::string& mark,
                                                  const launch::ProcessLimits& limits) {
-  if (auto group = CgroupGroup::make(find_cgroup_places(), std::string(kPrefix) + mark, limits)) return group;
+  if (auto group = make_cgroup_group(find_cgroup_places(), mark, limits)) return group;
   return make_marked_group(mark);
+}
+
+std::unique_ptr<ProcessGroup> make_cgroup_group(const CgroupPlaces& places, const std::string& mark,
+                                                const launch::ProcessLimits& limits) {
+  return CgroupGroup::make(places, std::string(kPrefix) + mark, limits);
 }
 
 Status end_group(const std::string& mark) {

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "launch/spec.h"
+#include "node/process_group_places.h"
 
 namespace slipway::node {
 
@@ -50,11 +51,15 @@ class ProcessGroup {
 std::unique_ptr<ProcessGroup> make_process_group(const std::string& mark,
                                                  const launch::ProcessLimits& limits);
 
+// A group of cgroups in the given places; null when none can be made there.
+std::unique_ptr<ProcessGroup> make_cgroup_group(const CgroupPlaces& places, const std::string& mark,
+                                                const launch::ProcessLimits& limits);
+
 // The group found by mark alone.
 std::unique_ptr<ProcessGroup> make_marked_group(const std::string& mark);
 
-// Kills and removes what is left of the group of a dead supervisor: every cgroup of its name, wherever on this
-// machine it was made, and every process with the mark. kTimeout: some process would not die.
+// Kills and removes what is left of the group of a dead supervisor: every cgroup of its name, wherever on
+// this machine it was made, and every process with the mark. kTimeout: some process would not die.
 Status end_group(const std::string& mark);
 
 // Ends every group made where this process would make its own, whose mark begins with `prefix` and is denied

@@ -45,17 +45,20 @@ TEST(CgroupPlaces, AreNoneForTextThatIsNone) {
   EXPECT_FALSE(find_cgroup_places("a b c\n - \n1 2 3 4 5 6 - cgroup2 x\n", "::\nx\n").unified);
 }
 
+enum class Way { kUnified, kFreezer, kMarked };
+
 // A process that forks a child which leaves its session; all of it carries the mark.
-class Group : public ::testing::TestWithParam<bool> {
+class Group : public ::testing::TestWithParam<Way> {
  protected:
   void SetUp() override {
-    mark_ = fmt::format("group-{}-{}", ::getpid(), GetParam());
-    if (GetParam()) {
-      group_ = make_process_group(mark_, {.memory_bytes = 256 << 20, .cpus = 1, .pids = 100});
-      if (group_->folders().empty()) GTEST_SKIP() << "no cgroup can be made here";
-    } else {
-      group_ = make_marked_group(mark_);
-    }
+    mark_ = fmt::format("group-{}-{}", ::getpid(), static_cast<int>(GetParam()));
+    CgroupPlaces places = find_cgroup_places();
+    if (GetParam() == Way::kUnified) places.freezer.reset();
+    if (GetParam() == Way::kFreezer) places.unified.reset();
+    group_ = GetParam() == Way::kMarked
+                 ? make_marked_group(mark_)
+                 : make_cgroup_group(places, mark_, {.memory_bytes = 256 << 20, .cpus = 1, .pids = 100});
+    if (!group_) GTEST_SKIP() << "no such cgroup can be made here";
   }
   void TearDown() override {
     if (child_ > 0) ::waitpid(child_, nullptr, 0);
@@ -119,7 +122,7 @@ TEST_P(Group, IsEndedByItsMarkWhenItsSupervisorIsGone) {
 }
 
 TEST_P(Group, IsSweptOnlyByItsOwnPrefixAndWhenDead) {
-  if (!GetParam()) GTEST_SKIP() << "nothing of a marked group stays behind";
+  if (GetParam() == Way::kMarked) GTEST_SKIP() << "nothing of a marked group stays behind";
   folders_ = group_->folders();
   sweep_groups("", [](std::string_view) { return false; });
   sweep_groups("another-", [](std::string_view) { return false; });
@@ -129,8 +132,11 @@ TEST_P(Group, IsSweptOnlyByItsOwnPrefixAndWhenDead) {
   for (const auto& folder : folders_) EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Group, ::testing::Values(true, false),
-                         [](const auto& chosen) { return chosen.param ? "Cgroup" : "Marked"; });
+INSTANTIATE_TEST_SUITE_P(Ways, Group, ::testing::Values(Way::kUnified, Way::kFreezer, Way::kMarked),
+                         [](const auto& chosen) -> std::string {
+                           if (chosen.param == Way::kUnified) return "Unified";
+                           return chosen.param == Way::kFreezer ? "Freezer" : "Marked";
+                         });
 
 TEST(EndGroup, RefusesAMarkThatIsAPath) {
   EXPECT_FALSE(end_group("../../x"));

@@ -307,8 +307,12 @@ void Attempt::drain() {
     while (socket_->receive(clock_.now())) feed_.flush();
     socket_->finish();
   }
-  logs_->scan();
-  while (logs_->read() || logs_->has_unread()) feed_.flush();
+  // A second look only when the first found files changing places; nobody is left to move them for ever.
+  for (int look = 0; look == 0 || (look < 3 && logs_->has_unread()); ++look) {
+    logs_->scan();
+    while (logs_->read()) feed_.flush();
+    feed_.flush();
+  }
   SLIPWAY_FAILPOINT("supervisor.before_exit_record");
 }
 

@@ -16,7 +16,7 @@ std::string ResourceSampler::sample() {
   const double elapsed = std::chrono::duration<double>(now - last_time_).count();
   if (const auto cpu = group_.cpu_time(); cpu && elapsed > 0) {
     const double used = std::chrono::duration<double>(*cpu - last_cpu_).count();
-    object.emplace("cpu_percent", std::round(std::max(0.0, used / elapsed * 100) * 10) / 10);
+    object.emplace("cpu_percent", json_number(std::round(std::max(0.0, used / elapsed * 100) * 10) / 10));
     last_cpu_ = *cpu;
     last_time_ = now;
   }
