@@ -178,8 +178,11 @@ std::vector<EngineNode> AgentWatch::list() const {
 Status AgentWatch::bring_up(Node& node, bool server_changed) {
   const NodeFolder place = folder(node.order.node);
   node.agent = AgentProcess::adopt(place.lock());
+  node.due = Monotonic::max();
   if (node.agent && server_changed) {
-    node.agent->signal(SIGTERM);  // the watch starts it again, and the new one reads the new address
+    // It is started again when it ends, and the new one reads the new address.
+    node.agent->signal(SIGTERM);
+    node.due = steady_clock::now() + options_.stop_grace;
   } else if (!node.agent && FileLock::is_held(place.lock())) {
     node.due = steady_clock::now() + kLookAgain;  // its holder has not signed yet
     return {};
@@ -192,7 +195,6 @@ Status AgentWatch::bring_up(Node& node, bool server_changed) {
   }
   node.phase = Phase::kUp;
   node.started_at = steady_clock::now();
-  node.due = Monotonic::max();
   node.problem.clear();
   return {};
 }
@@ -221,7 +223,6 @@ void AgentWatch::count_death(Node& node, const std::string& reason) {
   node.due = now + wait;
   node.problem =
       fmt::format("its agent ended by itself ({}); see {}", reason, folder(node.order.node).log().string());
-  log_warning("node.agent_died", {{"node", node.order.node}, {"how", reason}, {"deaths", node.deaths}});
   events_.push_back(
       {.kind = NodeEventKind::kDied, .node = node.order.node, .reason = node.problem, .deaths = node.deaths});
 }
@@ -259,7 +260,6 @@ void AgentWatch::remove_folder(const NodeId& id) {
   Node& node = nodes_.at(id);
   if (gone && *gone) {
     nodes_.erase(id);
-    log_info("node.gone", {{"node", id}});
     events_.push_back({.kind = NodeEventKind::kGone, .node = id, .reason = "it was stopped", .deaths = 0});
   } else if ((node.agent = AgentProcess::adopt(folder(id).lock()))) {
     end_agent(node, Phase::kStopping);  // one that was still coming up

@@ -41,7 +41,7 @@ class AgentWatch {
  private:
   enum class Phase {
     kDown,      // wanted, and to be started when due
-    kUp,        // its agent lives, as far as is known
+    kUp,        // its agent lives, as far as is known; killed when due
     kStopping,  // told to end; killed when due
     kRemoving,  // dead; the next step of the folder's removal when due
     kHalting,   // told to end by `halt`; killed when due

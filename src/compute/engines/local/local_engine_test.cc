@@ -267,6 +267,17 @@ TEST_F(LocalEngineTest, AnAgentThatKnowsAnotherAddressIsStartedAgainWithTheNewOn
   EXPECT_THAT(*read_file(folder("cpu-1") / "agent.json"), HasSubstr("9999"));
 }
 
+TEST_F(LocalEngineTest, AnAgentThatKnowsAnotherAddressAndDoesNotEndIsKilled) {
+  ASSERT_TRUE(engine_->start_node(order("cpu-1")));
+  ASSERT_TRUE(wait_until_ready("cpu-1"));
+  std::ofstream(folder("cpu-1") / "deaf") << "yes";
+  engine_.reset();
+  url_ = "http://127.0.0.1:9999";
+  start_server();
+  ASSERT_TRUE(engine_->recover({order("cpu-1")}));
+  EXPECT_TRUE(eventually([&] { return starts("cpu-1") == 2; }));
+}
+
 TEST_F(LocalEngineTest, ANodeThatCannotBeStartedIsAnErrorAndLeavesNothing) {
   engine_.reset();
   LocalEngineOptions options;
