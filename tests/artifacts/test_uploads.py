@@ -148,7 +148,7 @@ def test_same_blob_from_many_at_once_ends_whole(slipway):
 
 def test_manifest_is_refused_while_something_it_names_is_missing(slipway):
     content = b"print('hi')\n"
-    manifest = {"files": [{"path": "a.py", "mode": 0o644, "size": len(content), "digest": digest(content)}]}
+    manifest = {"version": 1, "files": [{"path": "a.py", "mode": 0o644, "size": len(content), "digest": digest(content)}]}
     answer = slipway.http("POST", f"{W}/snapshots", manifest)
     assert answer.status == 409 and digest(content) in answer.error["message"] + answer.error["next"]
     put(slipway, content)
@@ -163,14 +163,14 @@ def test_manifest_is_refused_while_something_it_names_is_missing(slipway):
 def test_manifest_with_hostile_paths_is_refused(slipway):
     put(slipway, b"x")
     for path in ["../x", "/etc/x", "a/../../x", "", ".", "a//b", "a\\b", "a\x00b", "a/./b", "x" * 300]:
-        manifest = {"files": [{"path": path, "mode": 0o644, "size": 1, "digest": digest(b"x")}]}
+        manifest = {"version": 1, "files": [{"path": path, "mode": 0o644, "size": 1, "digest": digest(b"x")}]}
         assert slipway.http("POST", f"{W}/snapshots", manifest).status == 400, path
 
 
 def test_snapshot_blob_is_read_by_range(slipway):
     content = b"0123456789" * 1000
     put(slipway, content)
-    manifest = {"files": [{"path": "a", "mode": 0o644, "size": len(content), "digest": digest(content)}]}
+    manifest = {"version": 1, "files": [{"path": "a", "mode": 0o644, "size": len(content), "digest": digest(content)}]}
     snapshot = slipway.api("POST", f"{W}/snapshots", manifest)["snapshot"]
     path = f"{W}/snapshots/{snapshot}/blobs/{digest(content)}"
     assert slipway.http("GET", path).body == content
@@ -187,7 +187,7 @@ def test_blob_of_another_workspace_cannot_be_claimed_by_its_digest_alone(slipway
     )["token"]
     secret = os.urandom(100)
     put(slipway, secret)
-    manifest = {"files": [{"path": "a", "mode": 0o644, "size": 100, "digest": digest(secret)}]}
+    manifest = {"version": 1, "files": [{"path": "a", "mode": 0o644, "size": 100, "digest": digest(secret)}]}
     answer = request(slipway.url, "POST", "/api/v1/workspaces/theirs/snapshots", manifest, token=token)
     if answer.status == 201:
         path = f"/api/v1/workspaces/theirs/snapshots/{answer.json()['snapshot']}/blobs/{digest(secret)}"

@@ -76,7 +76,7 @@ def test_journal_sent_twice_is_stored_once(agent):
     overlap = data + journal.record(journal.TAGS, 3, {"k2": "v2"})
     assert agent.ship(run, overlap).json() == {"acked": len(overlap)}
     assert agent.slipway.run(run)["tags"] == {"k": "v", "k2": "v2"}
-    assert [event["state"] for event in agent.slipway.events(run)].count("Running") == 1
+    assert [event["kind"] for event in agent.slipway.events(run)].count("started") == 1
 
 
 def test_journal_with_a_gap_is_refused_and_says_how_far_it_got(agent):
@@ -212,4 +212,4 @@ def test_run_comes_through_a_bad_connection(slipway, mode):
         slipway.completed(run, timeout=90)
     assert slipway.log(run) == b"".join(b"line %d\n" % i for i in range(1, 41))
     assert slipway.file(run, "outputs/k") == b"k\n"
-    assert [event["state"] for event in slipway.events(run)].count("Running") == 1
+    assert [event["kind"] for event in slipway.events(run)].count("started") == 1

@@ -14,7 +14,7 @@ COUNTED = b"".join(b"line %d\n" % i for i in range(1, 61))
 
 
 def starts(slipway, run):
-    return [event["state"] for event in slipway.events(run)].count("Running")
+    return [event["kind"] for event in slipway.events(run)].count("started")
 
 
 def test_job_survives_its_agent_and_its_exit_code_is_kept(slipway):

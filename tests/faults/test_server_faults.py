@@ -310,4 +310,4 @@ def test_runs_survive_a_stop_that_leaves_them(slipway):
     slipway.again()
     ended = slipway.wait(run)
     assert ended["exit_code"] == 6 and slipway.log(run) == b"survived\n"
-    assert [event["state"] for event in slipway.events(run)].count("Running") == 1
+    assert [event["kind"] for event in slipway.events(run)].count("started") == 1

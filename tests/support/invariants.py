@@ -47,7 +47,7 @@ def history_leads_to_the_state(slipway, workspace, run):
     if now["state"] in FINAL:
         assert events[-1]["state"] == now["state"], (events[-1], now)
         assert now["ended_at"], now
-    starts = [(event["attempt"], event["kind"]) for event in events if event["kind"] == "running"]
+    starts = [(event["attempt"], event["kind"]) for event in events if event["kind"] == "started"]
     assert len(starts) == len(set(starts)), f"an attempt of {run['id']} started twice: {events}"
 
 
