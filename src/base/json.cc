@@ -2,17 +2,16 @@
 
 #include <fmt/format.h>
 
-#include <boost/json/parse.hpp>
 #include <cmath>
 #include <limits>
+
+#include "base/json_document.h"
 
 namespace slipway {
 
 Result<json::value> parse_json(std::string_view text, std::string_view what) {
-  json::parse_options options;
-  options.max_depth = kMaxJsonDepth;
   boost::system::error_code error;
-  json::value value = json::parse(text, error, {}, options);
+  json::value value = parse_document(text, kMaxJsonDepth, error);
   if (error == json::error::too_deep)
     return fail(ErrorCode::kInvalidArgument, fmt::format("{} is nested deeper than {} levels", what, kMaxJsonDepth));
   if (error) return fail(ErrorCode::kInvalidArgument, fmt::format("{} is not valid JSON: {}", what, error.message()));

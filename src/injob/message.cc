@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <boost/json/monotonic_resource.hpp>
-#include <boost/json/parse.hpp>
 #include <cmath>
 #include <limits>
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/json_document.h"
 
 namespace slipway::injob {
 namespace {
@@ -128,10 +128,8 @@ Status parse_message(std::string_view text, Timestamp now, Message& message) {
   // Hundreds of thousands of these come in a second: the document lives on the stack.
   unsigned char memory[4096];
   json::monotonic_resource resource(memory, sizeof memory);
-  json::parse_options options;
-  options.max_depth = kMaxJsonDepth;
   boost::system::error_code error;
-  const json::value value = json::parse(text, error, &resource, options);
+  const json::value value = parse_document(text, kMaxJsonDepth, error, &resource);
   if (error) return refuse(fmt::format("a message is not valid JSON: {}", error.message()));
   if (!value.is_object()) return refuse("a message must be a JSON object");
   return add_object(value.get_object(), now, message);

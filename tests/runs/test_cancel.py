@@ -19,7 +19,7 @@ def test_running_job_gets_sigterm_and_may_clean_up(slipway):
     assert cancel(slipway, run).status == 202
     ended = slipway.wait(run)
     assert ended["state"] == "Canceled"
-    assert slipway.log(run) == b"ready\ncleaned\n"
+    assert b"cleaned" in slipway.log(run).splitlines()
 
 
 def test_ignored_sigterm_is_followed_by_sigkill_after_the_grace(slipway):
@@ -30,7 +30,7 @@ def test_ignored_sigterm_is_followed_by_sigkill_after_the_grace(slipway):
     ended = slipway.wait(run)
     assert ended["state"] == "Canceled"
     assert 0.9 < time.monotonic() - start < 10
-    assert "grace" in ended["reason"] or "SIGKILL" in ended["reason"], ended
+    assert "killed" in ended["reason"] and "SIGTERM" in ended["reason"], ended
 
 
 def test_queued_run_is_canceled_at_once_and_never_starts(slipway):

@@ -140,7 +140,7 @@ def test_many_runs_at_once_all_complete(slipway, count):
 
 
 def test_deleting_a_run_removes_it_and_frees_its_bytes(slipway):
-    run = slipway.submit("mkdir outputs; head -c 3000000 /dev/urandom > outputs/big")
+    run = slipway.submit("mkdir -p outputs; head -c 3000000 /dev/urandom > outputs/big")
     slipway.completed(run)
     digest = slipway.files(run)["outputs/big"]["digest"]
     blob = slipway.home / "blobs" / digest[:2] / digest[2:]
@@ -154,7 +154,7 @@ def test_deleting_a_run_removes_it_and_frees_its_bytes(slipway):
 
 
 def test_deleting_one_of_two_runs_keeps_the_bytes_they_share(slipway):
-    one, two = (slipway.submit("mkdir outputs; echo same > outputs/file") for _ in range(2))
+    one, two = (slipway.submit("mkdir -p outputs; echo same > outputs/file") for _ in range(2))
     slipway.completed(one)
     slipway.completed(two)
     slipway.api("DELETE", f"{W}/runs/{one}")

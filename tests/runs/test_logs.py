@@ -86,7 +86,7 @@ def test_ranges(slipway):
 
 
 def test_logs_appear_while_the_job_runs(slipway):
-    run = slipway.submit("echo early; mkdir logs; echo side > logs/a.log; sleep 60")
+    run = slipway.submit("echo early; mkdir -p logs; echo side > logs/a.log; sleep 60")
     wait_until(lambda: slipway.log(run) == b"early\n", 10, "the line did not arrive")
     wait_until(lambda: slipway.log(run, "logs/a.log") == b"side\n", 10, "the followed file did not arrive")
     assert slipway.run(run)["state"] == "Running"

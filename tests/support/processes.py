@@ -19,7 +19,12 @@ def is_alive(pid):
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return False
-    return stat.rpartition(")")[2].split()[0] not in {"Z", "X"}
+    if stat.rpartition(")")[2].split()[0] not in {"Z", "X"}:
+        return True
+    # The first thread of a killed process may be gone while others still hold its files.
+    with contextlib.suppress(OSError):
+        return len(os.listdir(f"/proc/{pid}/task")) > 1
+    return False
 
 
 def marked_with(text):
@@ -47,16 +52,16 @@ def playing(role, mark):
 
 
 def lock_owner(path):
-    """The pid that holds the flock on `path`, or None."""
+    """The pid that holds the lock on `path`, as the file says, or None when nobody holds it."""
     try:
         status = os.stat(path)
-    except FileNotFoundError:
-        return None
-    wanted = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
-    for line in Path("/proc/locks").read_text().splitlines():
-        fields = line.split()
-        if "->" not in fields and fields[1] == "FLOCK" and fields[5] == wanted:
-            return int(fields[4])
+        wanted = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+        for line in Path("/proc/locks").read_text().splitlines():
+            fields = line.split()
+            if "->" not in fields and wanted in fields:
+                return int(Path(path).read_text().split()[0])
+    except (FileNotFoundError, ValueError, IndexError):
+        pass  # gone, or taken a moment ago and not written yet
     return None
 
 

@@ -93,7 +93,7 @@ class Slipway:
         return result
 
     def cli_json(self, *args, **kwargs):
-        return json.loads(self.cli(*args, "--json", **kwargs).stdout)
+        return json.loads(self.cli("--json", *args, **kwargs).stdout)
 
     # -- HTTP -----------------------------------------------------------------------------------------------
 
