@@ -267,6 +267,16 @@ TEST_F(FileTest, GoesToASinkPieceByPieceUntilItRefuses) {
   EXPECT_EQ(caller.call({.target = "/file"})->body.size(), content_.size());
 }
 
+TEST_F(FileTest, AReaderThatLeavesDoesNoHarm) {
+  start();
+  for (int i = 0; i < 20; ++i) {
+    RawSocket socket(server->port());
+    socket.send("GET /file HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer good\r\n\r\n");
+    socket.read_until("\r\n\r\n");
+  }
+  EXPECT_EQ(client().call({.target = "/file"})->body.size(), content_.size());
+}
+
 TEST_F(FileTest, AReaderThatDoesNotReadIsDropped) {
   options.limits.progress_time = std::chrono::seconds(1);
   start();

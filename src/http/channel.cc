@@ -59,6 +59,10 @@ void FreeTlsSession::operator()(ssl_st* session) const {
 
 Channel::Channel(int fd, TlsSession tls) : fd_(fd), tls_(std::move(tls)) {}
 
+bool Channel::has_buffered() const {
+  return secure() && ::SSL_has_pending(tls_.get()) == 1;
+}
+
 IoResult Channel::errno_outcome(IoState want) {
   if (would_block(errno)) return {want};
   errno_ = errno;

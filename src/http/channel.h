@@ -43,6 +43,9 @@ class Channel {
 
   int fd() const { return fd_; }
   bool secure() const { return tls_ != nullptr; }
+  // Whether bytes have been taken from the socket and not been read yet: then waiting for the socket may wait
+  // in vain.
+  bool has_buffered() const;
 
   // TLS only: kMoved once it is complete.
   IoResult handshake();

@@ -108,7 +108,7 @@ Task<bool> Session::send_events() {
     co_await on_worker(
         site_.handlers, [exchange, authorise, result] { look_at(*exchange, authorise, *result); }, false);
     if (look.error && !begun) {
-      exchange->refuse(*look.error);
+      exchange->fail_with(*look.error);
       co_return co_await send(&exchange->out());
     }
     if (look.error) {

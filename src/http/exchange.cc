@@ -11,7 +11,7 @@ namespace slipway::http {
 namespace {
 
 // A worker gives others a turn after this much of a file.
-constexpr size_t kSendBudget = 8 << 20;
+constexpr size_t kSendBudget = 4 << 20;
 
 std::optional<Method> method_from_text(std::string_view text) {
   constexpr std::array kMethods{Method::kGet, Method::kHead,  Method::kPost,
@@ -109,7 +109,7 @@ void Exchange::answer(Response response) {
   answered_ = true;
 }
 
-void Exchange::answer_error(const Error& error) {
+void Exchange::fail_with(const Error& error) {
   if (http_status(error.code) == 500)
     log_error("http.request_failed",
               {{"method", to_text(request_.method)}, {"route", route_->pattern}, {"error", error}});
@@ -134,10 +134,10 @@ void Exchange::guarded(void (Exchange::*step)()) {
   }
   request_.stream = nullptr;
   if (streamed() && has_body()) keep_alive_ = false;
-  answer_error({.code = ErrorCode::kInternal,
-                .message = "the server failed to handle the request",
-                .next = "try again; the server's log says more",
-                .detail = std::move(thrown)});
+  fail_with({.code = ErrorCode::kInternal,
+             .message = "the server failed to handle the request",
+             .next = "try again; the server's log says more",
+             .detail = std::move(thrown)});
 }
 
 void Exchange::authorise() {
@@ -158,7 +158,7 @@ void Exchange::find_caller() {
   }
   // What is left of the body stays unread.
   if (streamed() ? has_body() : has_body() && !small_body()) keep_alive_ = false;
-  answer_error(caller.error());
+  fail_with(caller.error());
 }
 
 Status Exchange::authorise_again() {
@@ -185,7 +185,7 @@ void Exchange::run_handler() {
       if (!body->next()) break;
     if (!body->ended()) keep_alive_ = false;
   }
-  if (!response) return answer_error(response.error());
+  if (!response) return fail_with(response.error());
   if (auto* source = std::get_if<std::shared_ptr<EventSource>>(&response->body)) {
     events_ = std::move(*source);
     return;

@@ -47,7 +47,9 @@ class Exchange {
   void begin();
   // Answers instead of the handler. `status` 0: the error's own.
   void refuse(const Error& error, int status = 0);
-  // The same, because the queue of the workers is full.
+  // Answers with a failure of the handler or its event source.
+  void fail_with(const Error& error);
+  // Refuses because the queue of the workers is full.
   void refuse_busy();
 
   // On a worker. Answers when the authoriser refuses.
@@ -66,7 +68,6 @@ class Exchange {
   Status find_route(const Head& head, std::string_view path);
   void run_handler();
   void answer(Response response);
-  void answer_error(const Error& error);
 
   Site& site_;
   Channel& channel_;

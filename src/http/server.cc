@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::chrono::seconds kGraceToStop{5};
 constexpr std::chrono::milliseconds kPauseWithoutDescriptors{100};
+constexpr int kAcceptAtOnce = 64;  // then others of the shard have their turn
 
 }  // namespace
 
@@ -26,6 +27,8 @@ class Server::Impl {
       SLIPWAY_ASSIGN(site_.tls,
                      TlsContext::for_server(site_.options.tls->certificate, site_.options.tls->key));
     }
+    SLIPWAY_TRY(site_.handlers.start());
+    SLIPWAY_TRY(site_.uploads.start());
     SLIPWAY_ASSIGN(Listener listener, Listener::open(site_.options));
     listener_.emplace(std::move(listener));
     for (unsigned i = 0; i < std::max(1U, site_.options.io_threads); ++i)
@@ -50,7 +53,7 @@ class Server::Impl {
       if (!shard->wait_until_stopped(deadline)) shard->cut_all();
     for (const auto& shard : shards_) shard->join();
     site_.handlers.stop();
-    site_.transfers.stop();
+    site_.uploads.stop();
     listener_.reset();
   }
 
@@ -68,29 +71,33 @@ class Server::Impl {
     while (!site_.stopping) {
       const auto [error] = co_await incoming_->async_wait(Descriptor::wait_read, asio::as_tuple(kUseTask));
       if (error) continue;
-      UniqueFd connection;
-      Listener::Outcome outcome = listener_->accept(connection);
-      while (outcome == Listener::Outcome::kTaken) {
-        shards_[next_shard_++ % shards_.size()]->adopt(connection.release());
-        if (exhausted) log_info("http.descriptors_available_again");
-        exhausted = false;
-        outcome = listener_->accept(connection);
-      }
-      if (outcome != Listener::Outcome::kExhausted) continue;
-      ++site_.rejected_connections;
-      if (!exhausted)
+      const bool was_exhausted = std::exchange(exhausted, !accept_some());
+      if (was_exhausted && !exhausted) log_info("http.descriptors_available_again");
+      if (!exhausted) continue;
+      if (!was_exhausted)
         log_warning("http.no_descriptors_left", {{"next", "raise the limit of open files (ulimit -n)"}});
-      exhausted = true;
+      ++site_.rejected_connections;
       pause_->expires_after(kPauseWithoutDescriptors);
       co_await pause_->async_wait(asio::as_tuple(kUseTask));
     }
   }
 
+  // Hands waiting connections to the shards in turn. False: no descriptor is left for them.
+  bool accept_some() {
+    for (int taken = 0; taken < kAcceptAtOnce; ++taken) {
+      UniqueFd connection;
+      const Listener::Outcome outcome = listener_->accept(connection);
+      if (outcome != Listener::Outcome::kTaken) return outcome == Listener::Outcome::kNone;
+      shards_[next_shard_++ % shards_.size()]->adopt(std::move(connection));
+    }
+    return true;
+  }
+
   Site site_;
   std::optional<Listener> listener_;
   std::vector<std::unique_ptr<Shard>> shards_;
-  std::optional<Descriptor>
-      incoming_;  // the listener's descriptor again, for Asio; the first shard's, as is the timer
+  // On the first shard: the listener's descriptor once more, for Asio to wait on.
+  std::optional<Descriptor> incoming_;
   std::optional<Timer> pause_;
   size_t next_shard_ = 0;
 };

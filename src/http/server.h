@@ -38,7 +38,7 @@ struct ServerOptions {
   std::optional<TlsFiles> tls;
   Limits limits;
   unsigned io_threads = 2;
-  unsigned workers = 32;  // for handlers; as many again, at most, for streamed bodies and files
+  unsigned workers = 32;  // for handlers; as many again, at most, for those that pull a streamed body
   // Host names to be addressed by, besides the address itself. A listener on a loopback address takes
   // localhost, 127.0.0.1 and [::1] and these alone, so that no web page can reach it under a name of its own
   // (DNS rebinding); any other listener checks only when there are some.

@@ -15,7 +15,7 @@ namespace slipway::http {
 namespace {
 
 constexpr size_t kReadSize = 8 << 10;
-constexpr size_t kFileBudget = 8 << 20;
+constexpr size_t kFileBudget = 4 << 20;
 // How long a peer may take to notice that its connection is over.
 constexpr std::chrono::seconds kLingerTime{2};
 
@@ -25,12 +25,13 @@ Monotonic after(std::chrono::milliseconds time) {
 
 }  // namespace
 
-Session::Session(Shard& shard, Site& site, int fd)
+Session::Session(Shard& shard, Site& site, UniqueFd connection)
     : shard_(shard),
       site_(site),
-      descriptor_(shard.executor(), fd),
-      channel_(fd, site.tls ? site.tls->accept(fd) : TlsSession()),
+      descriptor_(shard.executor(), connection.get()),
+      channel_(connection.get(), site.tls ? site.tls->accept(connection.get()) : TlsSession()),
       place_(shard.insert(*this)) {
+  connection.release();  // the descriptor's from here on
   ++site_.open_connections;
 }
 
@@ -88,14 +89,8 @@ Task<bool> Session::serve_one() {
 }
 
 Task<bool> Session::wait_for_request() {
+  if (channel_.has_buffered()) co_return true;
   shard_.mark_idle(*this);
-  // TLS may hold decrypted bytes that the socket does not show: it is asked first.
-  if (channel_.secure()) {
-    const size_t got = co_await read_some(input_.space(kReadSize), after(site_.options.limits.idle_time));
-    input_.commit(got);
-    shard_.mark_busy(*this);
-    co_return got > 0;
-  }
   const bool come = co_await ready(IoState::kWantRead, after(site_.options.limits.idle_time));
   shard_.mark_busy(*this);
   co_return come;
@@ -201,7 +196,7 @@ Task<bool> Session::read_body_of_chunks() {
 }
 
 Task<void> Session::run_handler() {
-  WorkerPool& pool = exchange_->streamed() ? site_.transfers : site_.handlers;
+  WorkerPool& pool = exchange_->streamed() ? site_.uploads : site_.handlers;
   Exchange* exchange = exchange_.get();
   if (!co_await on_worker(pool, [exchange] { exchange->handle(); }, true)) exchange_->refuse_busy();
 }
@@ -213,7 +208,7 @@ Task<bool> Session::send(Outgoing* out) {
       Channel* channel = &channel_;
       IoState* outcome = &state;
       co_await on_worker(
-          site_.transfers, [out, channel, outcome] { *outcome = out->pump(*channel, kFileBudget); }, false);
+          site_.handlers, [out, channel, outcome] { *outcome = out->pump(*channel, kFileBudget); }, false);
     } else {
       state = out->pump(channel_);
     }

@@ -17,6 +17,7 @@
 #include <list>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "http/exchange.h"
 
 namespace slipway::http {
@@ -37,8 +38,8 @@ struct StreamWakeup;
 
 class Session {
  public:
-  // Takes the connected, non-blocking descriptor.
-  Session(Shard& shard, Site& site, int fd);
+  // The connection is non-blocking.
+  Session(Shard& shard, Site& site, UniqueFd connection);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

@@ -1,7 +1,6 @@
 #include "http/shard.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -16,17 +15,14 @@ namespace {
 // How exact deadlines are. One pass over all connections costs less than a timer for each.
 constexpr std::chrono::milliseconds kSweepEvery{200};
 
-void refuse_connection(int fd, bool secure) {
-  if (!secure) {
-    Channel channel(fd, {});
-    Outgoing out(error_response({.code = ErrorCode::kUnavailable,
-                                 .message = "the server has as many connections as it may hold",
-                                 .next = "try again in a second",
-                                 .detail = ""}),
-                 false, false, 11);
-    out.pump(channel);
-  }
-  ::close(fd);
+void refuse(const UniqueFd& connection) {
+  Channel channel(connection.get(), {});
+  Outgoing out(error_response({.code = ErrorCode::kUnavailable,
+                               .message = "the server has as many connections as it may hold",
+                               .next = "try again in a second",
+                               .detail = ""}),
+               false, false, 11);
+  out.pump(channel);
 }
 
 }  // namespace
@@ -46,6 +42,7 @@ void Shard::start() {
   thread_ = std::thread([this] {
     ::pthread_setname_np(::pthread_self(), "http-io");
     context_.run();
+    if (tasks_ != 0) log_error("http.tasks_left_behind", {{"count", tasks_}});
     const std::lock_guard lock(mutex_);
     has_ended_ = true;
     ended_.notify_all();
@@ -65,22 +62,24 @@ void Shard::spawn(Task<void> task, const char* name) {
   });
 }
 
-void Shard::adopt(int fd) {
-  asio::post(context_, [this, fd] { open_session(fd); });
+void Shard::adopt(UniqueFd connection) {
+  asio::post(context_,
+             [this, connection = std::move(connection)]() mutable { open_session(std::move(connection)); });
 }
 
-void Shard::open_session(int fd) {
-  if (stopping_) {
-    ::close(fd);
-    return;
-  }
+void Shard::open_session(UniqueFd connection) {
+  if (stopping_) return;
   if (site_.open_connections >= site_.options.limits.connections && !make_room()) {
     ++site_.rejected_connections;
-    refuse_connection(fd, site_.tls.has_value());
+    if (!site_.tls) refuse(connection);
     return;
   }
-  auto session = std::make_unique<Session>(*this, site_, fd);
-  spawn(run_session(std::move(session)), "session");
+  try {
+    spawn(run_session(std::make_unique<Session>(*this, site_, std::move(connection))), "session");
+  } catch (const std::exception& exception) {
+    ++site_.rejected_connections;
+    log_warning("http.connection_refused", {{"why", exception.what()}});
+  }
 }
 
 // Closes the connection that has been idle for longest.

@@ -18,8 +18,8 @@ class Shard {
 
   void start();
 
-  // Thread-safe. Takes the descriptor: a new session, or a refusal when there are too many and none is idle.
-  void adopt(int fd);
+  // Thread-safe. A new session, or a refusal when there are too many and none is idle.
+  void adopt(UniqueFd connection);
   // Thread-safe. Idle connections and event streams end now, others after their present answer.
   void begin_stop();
   // Thread-safe. Cuts what is left.
@@ -43,7 +43,7 @@ class Shard {
  private:
   static Task<void> run_session(std::unique_ptr<Session> session);
   Task<void> sweep();
-  void open_session(int fd);
+  void open_session(UniqueFd connection);
   bool make_room();
 
   Site& site_;

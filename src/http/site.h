@@ -20,7 +20,7 @@ struct Site {
         notifier(wakeups),
         hosts(options.address, options.allowed_hosts),
         handlers(options.workers, options.limits.queued_requests),
-        transfers(options.workers, options.limits.queued_requests) {}
+        uploads(options.workers, options.limits.queued_requests) {}
 
   const ServerOptions options;
   const Router& router;
@@ -29,9 +29,9 @@ struct Site {
   const HostRule hosts;
   std::optional<TlsContext> tls;
   WorkerPool handlers;
-  // Streamed bodies and files have threads of their own: peers that are slow with them do not hold up the
-  // rest.
-  WorkerPool transfers;
+  // A handler that pulls a body waits for its peer: those have threads of their own, so that slow peers hold
+  // up nobody else.
+  WorkerPool uploads;
 
   std::atomic<bool> stopping = false;
   std::atomic<uint64_t> requests = 0;

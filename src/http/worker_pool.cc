@@ -1,6 +1,25 @@
 #include "http/worker_pool.h"
 
+#include <pthread.h>
+
+#include <system_error>
+
 namespace slipway::http {
+
+Status WorkerPool::start() {
+  const std::lock_guard lock(mutex_);
+  if (add_thread()) return {};
+  return fail(ErrorCode::kInternal, "cannot start a thread", "raise the limit of processes (ulimit -u)");
+}
+
+bool WorkerPool::add_thread() {
+  try {
+    threads_.emplace_back([this] { work(); });
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
 
 bool WorkerPool::try_push(Job& job) {
   std::unique_lock lock(mutex_);
@@ -16,12 +35,13 @@ void WorkerPool::push(Job job) {
 void WorkerPool::add(std::unique_lock<std::mutex> lock, Job job) {
   queue_.push_back(std::move(job));
   // Each idle thread answers for one queued job: more jobs than that need one more thread.
-  if (queue_.size() > idle_ && threads_.size() < thread_limit_) threads_.emplace_back([this] { work(); });
+  if (queue_.size() > idle_ && threads_.size() < thread_limit_) add_thread();
   lock.unlock();
   wake_.notify_one();
 }
 
 void WorkerPool::work() {
+  ::pthread_setname_np(::pthread_self(), "http-worker");
   std::unique_lock lock(mutex_);
   for (;;) {
     ++idle_;

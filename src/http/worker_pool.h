@@ -1,5 +1,5 @@
 // Threads that run blocking work: handlers, file I/O. The queue is bounded; threads are started as they are
-// first needed. Thread-safe.
+// first needed, and a machine that gives no more of them does with those there are. Thread-safe.
 #pragma once
 
 #include <condition_variable>
@@ -8,6 +8,8 @@
 #include <mutex>
 #include <thread>
 #include <vector>
+
+#include "base/result.h"
 
 namespace slipway::http {
 
@@ -21,6 +23,9 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
+  // Starts the first thread.
+  Status start();
+
   // False, and `job` as it was, when the queue is full.
   bool try_push(Job& job);
   // For the next step of work that has been taken before: not refused, so that it can always end.
@@ -31,6 +36,7 @@ class WorkerPool {
 
  private:
   void add(std::unique_lock<std::mutex> lock, Job job);
+  bool add_thread();
   void work();
 
   const unsigned thread_limit_;
