@@ -17,6 +17,8 @@
 #include "compute/cluster_store.h"
 #include "compute/engines/local/local_engine.h"
 #include "http/server.h"
+#include "node/agent_folder.h"
+#include "node/supervisor.h"
 #include "roles/stop_signal.h"
 #include "routes/services.h"
 #include "runs/run_table.h"
@@ -78,6 +80,12 @@ Result<runs::LivenessTimes> liveness_times() {
     SLIPWAY_ASSIGN(*target, parse_duration(text));
   }
   return times;
+}
+
+// What a node that is not wanted any more has left of an attempt: its processes, then its files.
+Status clear_attempt(const fs::path& folder) {
+  SLIPWAY_TRY(node::end_orphans(folder.string(), "its node is not wanted any more"));
+  return node::remove_folder(folder);
 }
 
 // As many files as the system allows this process: each connection and each open blob is one.
@@ -194,7 +202,8 @@ Status ControlPlane::start_engine() {
               return {};
             }));
             return text;
-          }},
+          },
+          .clear_attempt = clear_attempt},
       [this](const compute::NodeEvent& event) { orchestrator_->node_event(event); });
   SLIPWAY_TRY(engine_->recover(orchestrator_->wanted_nodes()));
   orchestrator_->start(*engine_);
