@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 
+#include <thread>
+
 #include "client/api.h"
 
 namespace slipway::client {
 namespace {
 
 using http::Method;
+
+constexpr std::chrono::milliseconds kPauseBetweenStreams{100};
 
 Query query_of(const RunFilter& filter) {
   return {{"experiment", filter.experiment}, {"state", filter.state}, {"tag", filter.tag}};
@@ -78,7 +82,9 @@ Result<json::object> Api::diff(std::string_view from, std::string_view to) {
 Result<Run> Api::wait(std::string_view id, const std::function<void(const json::object&)>& on_event) {
   Follower follower(connection());
   std::optional<Error> error;
-  SLIPWAY_TRY(follower.follow(run_path(id, "/events/stream"), "", [&](const http::Event& event) {
+  std::string last_id;
+  const auto take = [&](const http::Event& event) {
+    if (!event.id.empty()) last_id = event.id;
     if (!on_event || event.data.empty()) return true;
     const auto document = parse_json_object(event.data, "an event of the run");
     if (document) {
@@ -87,9 +93,15 @@ Result<Run> Api::wait(std::string_view id, const std::function<void(const json::
       error = document.error();
     }
     return document.has_value();
-  }));
-  if (error) return fail(*error);
-  return run(id);
+  };
+  while (true) {
+    SLIPWAY_TRY(follower.follow(run_path(id, "/events/stream"), last_id, take));
+    if (error) return fail(*error);
+    SLIPWAY_ASSIGN(Run seen, run(id));
+    if (seen.ended()) return seen;
+    // A server that stops ends its streams; the run goes on.
+    std::this_thread::sleep_for(kPauseBetweenStreams);
+  }
 }
 
 Result<json::array> Api::events(std::string_view id, int64_t after) {

@@ -132,9 +132,12 @@ Result<json::array> Requests::list(const std::string& path, Query query, size_t 
       if (limit != 0 && items.size() == limit) break;
       items.push_back(std::move(item));
     }
-    // A server that sends an empty page with a cursor would keep us here.
-    if (next.next_cursor.empty() || next.items.empty() || (limit != 0 && items.size() >= limit)) return items;
+    if (next.next_cursor.empty() || (limit != 0 && items.size() >= limit)) return items;
+    // A cursor that does not move would keep us here for ever.
+    if (next.items.empty() || next.next_cursor == query["cursor"])
+      return fail(ErrorCode::kInternal, fmt::format("the list {} does not come to its end", path));
     query["cursor"] = next.next_cursor;
+    query.erase("after");  // where the first page began
   }
 }
 

@@ -102,6 +102,16 @@ TEST(Requests, ReadsAListPageByPageUpToItsLimit) {
   EXPECT_EQ(requests.list("/numbers", {}, 5000)->size(), 1200U);
 }
 
+TEST(Requests, EndsAListWhoseCursorDoesNotMove) {
+  FakeServer server;
+  server.route(Method::kGet, "/same", [](const http::Request&) {
+    return http::json_response(json::object{{"items", {1, 2}}, {"next_cursor", "p2"}});
+  });
+  server.start();
+  Requests requests(server.connection(), FakeServer::quick());
+  EXPECT_THAT(requests.list("/same").error().message, HasSubstr("does not come to its end"));
+}
+
 TEST(Requests, RefusesAnAnswerThatIsNoJson) {
   FakeServer server;
   server.route(Method::kGet, "/x", [](const http::Request&) { return http::text_response("<html>"); });
@@ -116,6 +126,24 @@ TEST(RetryPolicy, DoublesItsWaitsUpToTheLongest) {
   EXPECT_EQ(policy.wait_after(1).count(), 200);
   EXPECT_EQ(policy.wait_after(10).count(), 2000);
   EXPECT_EQ(policy.wait_after(100).count(), 2000);
+}
+
+// The stream may end in order with the server, not with the run.
+TEST(Api, WaitsUntilTheRunItselfHasEnded) {
+  FakeServer server;
+  const std::string run = "/api/v1/workspaces/{workspace}/runs/{run}";
+  int asked = 0;
+  server.route(Method::kGet, run + "/events/stream",
+               [](const http::Request&) { return http::empty_response(200); });
+  server.route(Method::kGet, run, [&](const http::Request&) {
+    return http::json_response(json::object{{"id", "r-1"}, {"state", ++asked < 3 ? "Running" : "Completed"}});
+  });
+  server.start();
+  Api api(server.connection(), FakeServer::quick());
+  const auto ended = api.wait("r-1");
+  ASSERT_TRUE(ended) << ended.error().message;
+  EXPECT_TRUE(ended->completed());
+  EXPECT_EQ(asked, 3);
 }
 
 TEST(Api, SubmitsAJobAndReadsTheRun) {
