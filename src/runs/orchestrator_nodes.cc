@@ -107,13 +107,15 @@ Status Orchestrator::node_registered(const NodeId& node, const NodeCapacity& cap
 
 Status Orchestrator::node_heard_from(const NodeId& node) {
   SLIPWAY_TRY(nodes_.heard_from(node));
+  const auto info = nodes_.find(node);
   {
     const std::lock_guard lock(mutex_);
+    // A node that had not been heard from for a while takes work again: those who wait for it are looked at.
+    if (info)
+      if (const auto found = clusters_.find(info->record.cluster);
+          found != clusters_.end() && !found->second.queue.empty())
+        wake(info->record.cluster);
     if (silent_.erase(node) == 0) return {};
-  }
-  if (const auto info = nodes_.find(node)) {
-    const std::lock_guard lock(mutex_);
-    wake(info->record.cluster);
   }
   return tell_runs_of(node, EventKind::kHeardAgain, fmt::format("node {} is heard from again", node));
 }
