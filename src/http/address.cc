@@ -54,6 +54,18 @@ void set_options(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
 }
 
+// Nobody listens, the port is one the kernel hands out to clients, and it has handed out that very one: TCP then
+// connects the socket to itself. Kept, it would also keep the server that is to come back from its port.
+bool is_connected_to_itself(int fd) {
+  sockaddr_storage here{};
+  sockaddr_storage there{};
+  socklen_t here_size = sizeof here;
+  socklen_t there_size = sizeof there;
+  if (::getsockname(fd, reinterpret_cast<sockaddr*>(&here), &here_size) != 0) return false;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&there), &there_size) != 0) return false;
+  return here_size == there_size && std::memcmp(&here, &there, here_size) == 0;
+}
+
 }  // namespace
 
 Result<Address> parse_address(std::string_view url) {
@@ -107,6 +119,7 @@ Result<UniqueFd> connect_to(const Address& address, std::chrono::steady_clock::t
       socklen_t size = sizeof error;
       ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &size);
     }
+    if (error == 0 && is_connected_to_itself(fd.get())) error = ECONNREFUSED;
     if (error == 0) return fd;
   }
   return unreachable(address, std::strerror(error));
