@@ -1,5 +1,7 @@
 #include "http/server.h"
 
+#include <fcntl.h>
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <vector>
@@ -33,7 +35,7 @@ class Server::Impl {
     listener_.emplace(std::move(listener));
     for (unsigned i = 0; i < std::max(1U, site_.options.io_threads); ++i)
       shards_.push_back(std::make_unique<Shard>(site_));
-    incoming_.emplace(shards_.front()->executor(), ::dup(listener_->fd()));
+    incoming_.emplace(shards_.front()->executor(), ::fcntl(listener_->fd(), F_DUPFD_CLOEXEC, 0));
     pause_.emplace(shards_.front()->executor());
     shards_.front()->spawn(accept_all(), "accept");
     for (const auto& shard : shards_) shard->start();

@@ -58,6 +58,9 @@ class SpawnPlan {
     ::posix_spawn_file_actions_addopen(&files_, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
                                        0600);
     ::posix_spawn_file_actions_adddup2(&files_, STDOUT_FILENO, STDERR_FILENO);
+    // Nothing of the server's goes along: a listening socket in an agent would keep the next server from its
+    // port.
+    ::posix_spawn_file_actions_addclosefrom_np(&files_, STDERR_FILENO + 1);
   }
 
   Result<pid_t> run(const fs::path& program, char* const* arguments) {
