@@ -66,6 +66,7 @@ class Aside {
     SLIPWAY_FAILPOINT_ERROR("blob.sync");
     if (files_.empty()) return {};
     std::vector<Digest> digests;
+    digests.reserve(files_.size());
     for (const File& file : files_) digests.push_back(file.digest);
     SLIPWAY_TRY(folder_.make_folders_for(digests));
     SLIPWAY_TRY(sync_contents());

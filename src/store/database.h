@@ -115,7 +115,8 @@ class Database {
   // Blocks until the transaction is durable or refused. kUnavailable when the queue is full or the store is
   // locked for too long, kStorageFull when the disk is; an error of `work` itself is passed on.
   virtual Status write(std::function<Status(Writer&)> work) = 0;
-  // Runs `work` on a pooled read connection, in one snapshot.
+  // Runs `work` on a pooled read connection, in one snapshot. Not to be nested: each level holds a
+  // connection.
   virtual Status read(const std::function<Status(Reader&)>& work) = 0;
   // False while the disk is full or a sync has failed: reads go on, writes are refused. `why` for people.
   virtual bool writable(std::string* why = nullptr) const = 0;

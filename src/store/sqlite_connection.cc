@@ -270,6 +270,13 @@ bool Connection::in_transaction() const {
   return sqlite3_get_autocommit(handle_) == 0;
 }
 
+void Connection::roll_back() {
+  if (!in_transaction()) return;
+  // It touches no disk; when it fails, SQLite has rolled back by itself.
+  if (const auto ended = execute("ROLLBACK"); !ended)
+    log_warning("store.rollback", {{"error", ended.error()}});
+}
+
 void Connection::set_busy_time(Duration time) {
   sqlite3_busy_timeout(handle_, milliseconds(time));
 }

@@ -47,6 +47,8 @@ class Connection {
 
   // False also after SQLite gave the whole transaction up by itself, as it does on a full disk.
   bool in_transaction() const;
+  // Gives up the transaction, if there is one.
+  void roll_back();
   // Of the latest failure.
   StorageFault fault() const { return fault_; }
   void clear_fault() { fault_ = StorageFault::kNone; }

@@ -100,7 +100,7 @@ Status migrate(Connection& connection, const std::vector<Migration>& migrations)
     SLIPWAY_FAILPOINT("store.before_migration_commit");
     if (done) done = connection.run_script("COMMIT");
     if (!done) {
-      if (connection.in_transaction()) (void)connection.run_script("ROLLBACK");
+      connection.roll_back();
       return fail(done.error());
     }
     SLIPWAY_FAILPOINT("store.after_migration_commit");

@@ -21,9 +21,7 @@ class Snapshot {
   explicit Snapshot(Connection& connection) : connection_(connection) {}
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
-  ~Snapshot() {
-    if (connection_.in_transaction()) (void)connection_.execute("ROLLBACK");
-  }
+  ~Snapshot() { connection_.roll_back(); }
 
  private:
   Connection& connection_;

@@ -193,8 +193,7 @@ void WriterThread::commit_group(const std::vector<Task*>& group) {
   if (outcome) outcome = run_tasks(group);
   if (!outcome) {
     note_fault();
-    // A rollback touches no disk; when it fails too, SQLite has rolled back by itself.
-    if (connection_->in_transaction()) (void)connection_->execute("ROLLBACK");
+    connection_->roll_back();
     log_error("store.transaction_lost", {{"writes", group.size()}, {"error", outcome.error()}});
   }
   for (Task* task : group) {
