@@ -110,6 +110,7 @@ class ControlPlane {
   Status open_stores();
   Status listen();
   Status start_engine();
+  std::vector<RunId> runs_on_nodes();
   void cancel_active_runs();
 
   const cli::ServerSettings& settings_;
@@ -246,16 +247,21 @@ Status ControlPlane::start() {
   return {};
 }
 
+// Those that hold nodes; what waits goes on waiting and is placed by the next server.
+std::vector<RunId> ControlPlane::runs_on_nodes() {
+  std::vector<RunId> found;
+  const Status read = database_->read([&](store::Reader& reader) -> Status {
+    SLIPWAY_ASSIGN(const auto parts, runs::open_parts(reader));
+    for (const runs::Part& part : parts)
+      if (part.key.rank == 0) found.push_back(part.key.run);
+    return {};
+  });
+  if (!read) log_warning("shutdown.read_failed", {{"error", read.error()}});
+  return found;
+}
+
 void ControlPlane::cancel_active_runs() {
-  std::vector<RunId> active;
-  const auto collect = [&]() -> Status {
-    active.clear();
-    return database_->read([&](store::Reader& reader) {
-      return runs::for_each_active(reader, [&](const runs::Run& run) { active.push_back(run.id); });
-    });
-  };
-  (void)collect();
-  for (const RunId& id : active) {
+  for (const RunId& id : runs_on_nodes()) {
     const Status canceled = database_->write([&](store::Writer& writer) -> Status {
       SLIPWAY_ASSIGN(runs::Run run, runs::load_run(writer, id));
       auto verdict = orchestrator_->transitions().apply(
@@ -267,14 +273,14 @@ void ControlPlane::cancel_active_runs() {
     if (!canceled) log_warning("shutdown.cancel_failed", {{"run", id}, {"error", canceled.error()}});
   }
   const Monotonic until = clock_.monotonic() + kCancelTime;
-  while (collect() && !active.empty() && clock_.monotonic() < until)
+  while (!runs_on_nodes().empty() && clock_.monotonic() < until)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
 void ControlPlane::take_down() {
-  if (stop_.cancel_runs()) cancel_active_runs();
   log_info("server.stopping");
-  orchestrator_->stop();
+  orchestrator_->stop();  // nothing is placed any more
+  if (stop_.cancel_runs()) cancel_active_runs();
   // Agents end with the server, jobs do not: their supervisors go on and the next server's agents find them.
   if (engine_)
     if (const Status stopped = engine_->stop_agents(kAgentStopTime); !stopped)

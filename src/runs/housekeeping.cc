@@ -26,7 +26,6 @@ Timestamp before(Timestamp now, Duration age) {
 Housekeeping::Housekeeping(store::Database& database, blobs::BlobStore& blobs, LogStore& logs,
                            const Clock& clock)
     : database_(database),
-      blobs_(blobs),
       logs_(logs),
       clock_(clock),
       sweeper_(database, blobs, clock, kBlobGrace) {}
@@ -76,7 +75,6 @@ void Housekeeping::tidy() {
   if (!forgotten) log_warning("housekeeping.failed", {{"error", forgotten.error()}});
   if (const Status logs = delete_orphaned_logs(database_, logs_); !logs)
     log_warning("housekeeping.logs_failed", {{"error", logs.error()}});
-  blobs_.drop_stale_partials();
   const auto swept = sweeper_.sweep();
   if (!swept) {
     log_warning("sweep.failed", {{"error", swept.error()}});

@@ -29,7 +29,6 @@ class Housekeeping {
   void tidy();
 
   store::Database& database_;
-  blobs::BlobStore& blobs_;
   LogStore& logs_;
   const Clock& clock_;
   blobs::Sweeper sweeper_;
