@@ -24,7 +24,7 @@ Status check_name(std::string_view name, std::string_view what, size_t max) {
   std::string shown(name.substr(0, 64));
   for (char& c : shown)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' cannot be a {} name", shown, what), rule);
+  return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' is not a valid {} name", shown, what), rule);
 }
 
 }  // namespace slipway

@@ -110,7 +110,7 @@ Result<std::string> wait_until_it_answers(pid_t pid, const std::filesystem::path
                   last_words(log, log_begin));
     }
     const std::optional<ServerRecord> record = read_server_record(home);
-    if (record && record->pid == pid) return record->url;
+    if (record && record->pid == pid) return record->public_url;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   return fail(ErrorCode::kTimeout,

@@ -38,6 +38,7 @@ std::optional<ServerRecord> read_server_record(const std::filesystem::path& home
   const Result<json::object> object = parse_json_object(*text, "server.json");
   if (!object) return std::nullopt;
   return ServerRecord{.url = text_at(*object, "url"),
+                      .public_url = text_at(*object, "public_url"),
                       .pid = integer_at(*object, "pid"),
                       .version = text_at(*object, "version"),
                       .auth = text_at(*object, "auth")};

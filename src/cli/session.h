@@ -18,7 +18,8 @@ namespace slipway::cli {
 
 // The home's server.json: what a running server says about itself.
 struct ServerRecord {
-  std::string url;
+  std::string url;         // for this machine
+  std::string public_url;  // for others; the same unless the server has TLS
   int64_t pid = 0;
   std::string version;
   std::string auth;

@@ -75,7 +75,7 @@ TEST(Job, RefusesWhatCannotBeRun) {
             "an environment variable of the job has no usable name");
   EXPECT_EQ(refusal(R"({"command":["a"],"variables":{"SLIPWAY_TOKEN":"1"}})"),
             "the environment variable 'SLIPWAY_TOKEN' cannot be set by a job");
-  EXPECT_EQ(refusal(R"({"command":["a"],"experiment":"../x"})"), "'../x' cannot be a experiment name");
+  EXPECT_EQ(refusal(R"({"command":["a"],"experiment":"../x"})"), "'../x' is not a valid experiment name");
   EXPECT_NE(refusal(R"({"command":["a"],"timeout_seconds":-1})"), "taken");
   EXPECT_NE(refusal(R"({"command":["a"],"timeout_seconds":1e400})"), "taken");
   EXPECT_NE(refusal(R"({"command":["a"],"resources":{"cpus":1e400}})"), "taken");
