@@ -1,4 +1,5 @@
 #include "node/agent.h"
+#include "node/process_group.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -78,6 +79,8 @@ Result<std::unique_ptr<Agent>> Agent::create(const AgentOptions& options) {
 
 void Agent::run() {
   Parts& parts = *parts_;
+  // What a supervisor and its folder left when both went at once; those of living runs hold processes.
+  sweep_empty_groups(std::chrono::minutes(10));
   parts.intake.start();
   while (!parts.stopped) {
     parts.attempts.reap();

@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <set>
 #include <thread>
 
 #include "base/fd.h"
@@ -23,28 +25,41 @@ using std::filesystem::path;
 constexpr std::string_view kPrefix = "slipway-";
 
 // Invariants:
-// 1. killer_ is the cgroup that holds every process and nothing else; it is always there.
-// 2. The others bound and measure; each may be missing, or be killer_ itself (v2 with controllers).
+// 1. The killer, the first of all_, holds every process and nothing else; it is there from the start.
+// 2. The others (v1) bound and measure. Moving a process into a cgroup makes it wait for the whole machine,
+// for
+//    some 10 ms; so they are made and entered only by bound(), once the job has shown that it lives longer
+//    than that. In the killer of v2 a process is born.
 class CgroupGroup final : public ProcessGroup {
  public:
   static std::unique_ptr<CgroupGroup> make(const CgroupPlaces& places, const std::string& name,
                                            const launch::ProcessLimits& limits) {
-    auto group = std::unique_ptr<CgroupGroup>(new CgroupGroup);
-    if (!group->add_killer(places, name)) return nullptr;
-    group->limit_memory(places, name, limits.memory_bytes);
-    group->share_cpus(places, name, limits.cpus);
-    group->limit_pids(places, name, limits.pids);
-    for (const Cgroup& cgroup : group->all_)
-      group->join_files_.emplace_back(
-          ::open((cgroup.folder() / "cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+    auto group = std::unique_ptr<CgroupGroup>(new CgroupGroup(places, name, limits));
+    if (!group->add_killer()) return nullptr;
+    group->bound_killer();
     return group;
   }
 
-  std::vector<int> join_files() const override {
-    std::vector<int> files;
-    for (const UniqueFd& fd : join_files_)
-      if (fd) files.push_back(fd.get());
-    return files;
+  Entrance entrance() const override { return {.folder = folder_.get(), .file = file_.get()}; }
+
+  void bound() override {
+    if (limits_.memory_bytes > 0) limit_memory();
+    if (limits_.cpus > 0) share_cpus();
+    if (limits_.pids > 0)
+      if (const Cgroup* cgroup = add(places_.pids)) cgroup->write("pids.max", std::to_string(limits_.pids));
+    if (!folder_) add(places_.cpuacct);
+    // What is forked while the others are moved is found in the next round; once its parent is in, it is too.
+    constexpr int kMaxRounds = 8;
+    std::set<pid_t> moved;
+    for (int round = 0; round < kMaxRounds && all_.size() > 1; ++round) {
+      bool news = false;
+      for (const pid_t pid : killer().processes()) {
+        if (!moved.insert(pid).second) continue;
+        news = true;
+        for (size_t i = 1; i < all_.size(); ++i) all_[i].write("cgroup.procs", std::to_string(pid));
+      }
+      if (!news) break;
+    }
   }
 
   void signal_all(int signal) override {
@@ -84,7 +99,8 @@ class CgroupGroup final : public ProcessGroup {
   }
 
   void remove() override {
-    join_files_.clear();
+    folder_.reset();
+    file_.reset();
     for (const Cgroup& cgroup : all_)
       if (!cgroup.remove()) log_warning("group.not_removed", {{"cgroup", cgroup.folder().string()}});
   }
@@ -96,19 +112,21 @@ class CgroupGroup final : public ProcessGroup {
   }
 
  private:
-  CgroupGroup() = default;
+  CgroupGroup(CgroupPlaces places, std::string name, launch::ProcessLimits limits)
+      : places_(std::move(places)), name_(std::move(name)), limits_(limits) {}
   const Cgroup& killer() const { return all_.front(); }
 
   // v2 even without controllers (cgroup.kill needs none), else v1's freezer.
-  bool add_killer(const CgroupPlaces& places, const std::string& name) {
-    for (const auto& place : {places.unified, places.freezer}) {
+  bool add_killer() {
+    for (const auto& place : {places_.unified, places_.freezer}) {
       if (!place) continue;
-      Cgroup cgroup(*place / name);
+      Cgroup cgroup(*place / name_);
       if (!cgroup.create()) continue;
-      if (::access((cgroup.folder() / "cgroup.procs").c_str(), W_OK) == 0) {
+      file_ = UniqueFd(::open((cgroup.folder() / "cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+      if (file_) {
+        if (place == places_.unified)
+          folder_ = UniqueFd(::open(cgroup.folder().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
         all_.push_back(std::move(cgroup));
-        if (place == places.unified) return true;
-        add(places.cpuacct, name);
         return true;
       }
       (void)cgroup.remove();
@@ -116,9 +134,23 @@ class CgroupGroup final : public ProcessGroup {
     return false;
   }
 
-  const Cgroup* add(const std::optional<path>& place, const std::string& name) {
+  // Bounds that the killer itself can take (v2 with controllers) are on before the first process is in.
+  void bound_killer() {
+    if (limits_.memory_bytes > 0 && killer().write("memory.max", std::to_string(limits_.memory_bytes))) {
+      killer().write("memory.swap.max", "0");
+      // Half a job is of no use: when one of its processes must go, all go.
+      killer().write("memory.oom.group", "1");
+      limits_.memory_bytes = 0;
+    }
+    const double weight = std::clamp(limits_.cpus * 100, 1.0, 10'000.0);
+    if (limits_.cpus > 0 && killer().write("cpu.weight", std::to_string(std::lround(weight))))
+      limits_.cpus = 0;
+    if (limits_.pids > 0 && killer().write("pids.max", std::to_string(limits_.pids))) limits_.pids = 0;
+  }
+
+  const Cgroup* add(const std::optional<path>& place) {
     if (!place) return nullptr;
-    const path folder = *place / name;
+    const path folder = *place / name_;
     // cpu and cpuacct are often one hierarchy.
     for (const Cgroup& cgroup : all_)
       if (cgroup.folder() == folder) return &cgroup;
@@ -128,37 +160,25 @@ class CgroupGroup final : public ProcessGroup {
     return &all_.back();
   }
 
-  void limit_memory(const CgroupPlaces& places, const std::string& name, uint64_t bytes) {
-    if (bytes == 0) return;
-    const std::string text = std::to_string(bytes);
-    if (killer().write("memory.max", text)) {
-      killer().write("memory.swap.max", "0");
-      // Half a job is of no use: when one of its processes must go, all go.
-      killer().write("memory.oom.group", "1");
-    } else if (const Cgroup* cgroup = add(places.memory, name)) {
-      cgroup->write("memory.limit_in_bytes", text);
-      cgroup->write("memory.memsw.limit_in_bytes", text);
-    }
+  void limit_memory() {
+    const Cgroup* cgroup = add(places_.memory);
+    if (cgroup == nullptr) return;
+    cgroup->write("memory.limit_in_bytes", std::to_string(limits_.memory_bytes));
+    cgroup->write("memory.memsw.limit_in_bytes", std::to_string(limits_.memory_bytes));
   }
 
-  void share_cpus(const CgroupPlaces& places, const std::string& name, double cpus) {
-    if (cpus <= 0) return;
-    const double weight = std::clamp(cpus * 100, 1.0, 10'000.0);
-    if (killer().write("cpu.weight", std::to_string(std::lround(weight)))) return;
-    const double shares = std::clamp(cpus * 1024, 2.0, 262'144.0);
-    if (const Cgroup* cgroup = add(places.cpu, name))
+  void share_cpus() {
+    const double shares = std::clamp(limits_.cpus * 1024, 2.0, 262'144.0);
+    if (const Cgroup* cgroup = add(places_.cpu))
       cgroup->write("cpu.shares", std::to_string(std::lround(shares)));
   }
 
-  void limit_pids(const CgroupPlaces& places, const std::string& name, int pids) {
-    if (pids <= 0) return;
-    const std::string text = std::to_string(pids);
-    if (killer().write("pids.max", text)) return;
-    if (const Cgroup* cgroup = add(places.pids, name)) cgroup->write("pids.max", text);
-  }
-
-  std::vector<Cgroup> all_;  // the killer first
-  std::vector<UniqueFd> join_files_;
+  CgroupPlaces places_;
+  std::string name_;
+  launch::ProcessLimits limits_;  // those not put on yet
+  std::vector<Cgroup> all_;       // the killer first
+  UniqueFd folder_;               // of the killer, where it is v2
+  UniqueFd file_;                 // its cgroup.procs
 };
 
 std::vector<path> places_of(const CgroupPlaces& places) {
@@ -221,20 +241,20 @@ Status end_group(const std::string& mark) {
   return {};
 }
 
-void sweep_groups(std::string_view prefix, const std::function<bool(std::string_view mark)>& is_alive) {
-  if (prefix.empty()) return;
-  for (const path& place : places_of(find_cgroup_places())) {
-    std::vector<std::string> dead;
+void sweep_empty_groups(Duration older_than, const CgroupPlaces& places) {
+  const auto before = std::chrono::system_clock::now() - older_than;
+  for (const path& place : places_of(places)) {
+    std::vector<Cgroup> empty;
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(place, error)) {
-      const std::string name = entry.path().filename().string();
-      if (!name.starts_with(kPrefix) || !entry.is_directory(error)) continue;
-      const std::string mark = name.substr(kPrefix.size());
-      if (mark.starts_with(prefix) && !is_alive(mark)) dead.push_back(mark);
+      struct stat info{};
+      if (!entry.path().filename().string().starts_with(kPrefix) || ::stat(entry.path().c_str(), &info) != 0)
+        continue;
+      const Cgroup cgroup(entry.path());
+      const bool old = std::chrono::system_clock::from_time_t(info.st_mtime) < before;
+      if (old && cgroup.processes().empty()) empty.push_back(cgroup);
     }
-    for (const std::string& mark : dead)
-      if (const Status ended = end_group(mark); !ended)
-        log_warning("group.not_ended", {{"mark", mark}, {"error", ended.error()}});
+    for (const Cgroup& cgroup : empty) (void)cgroup.remove();
   }
 }
 

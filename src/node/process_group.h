@@ -7,7 +7,6 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,8 +25,15 @@ class ProcessGroup {
  public:
   virtual ~ProcessGroup() = default;
 
-  // Open files into which a new process writes "0" to join, before it executes anything. Owned by the group.
-  virtual std::vector<int> join_files() const = 0;
+  // Where a new process comes in, owned by the group: it is born in `folder` (clone3), or else writes "0" to
+  // `file` before it executes anything. -1: there is no such way.
+  struct Entrance {
+    int folder = -1;
+    int file = -1;
+  };
+  virtual Entrance entrance() const = 0;
+  // Puts on the limits that are not on yet. May take some 10 ms: for jobs that live longer.
+  virtual void bound() = 0;
   // To every process once.
   virtual void signal_all(int signal) = 0;
   // SIGKILL to every process, also to those being forked meanwhile. They may still be dying on return.
@@ -62,8 +68,9 @@ std::unique_ptr<ProcessGroup> make_marked_group(const std::string& mark);
 // this machine it was made, and every process with the mark. kTimeout: some process would not die.
 Status end_group(const std::string& mark);
 
-// Ends every group made where this process would make its own, whose mark begins with `prefix` and is denied
-// by `is_alive`. The prefix keeps one node's sweep from another's runs; an empty one sweeps nothing.
-void sweep_groups(std::string_view prefix, const std::function<bool(std::string_view mark)>& is_alive);
+// Removes the groups without a process, made where this process would make its own, that are older than that:
+// left when a supervisor and its folder went together. A group in use always holds a process but for its
+// first and last moments.
+void sweep_empty_groups(Duration older_than, const CgroupPlaces& places = find_cgroup_places());
 
 }  // namespace slipway::node

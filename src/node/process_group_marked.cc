@@ -68,7 +68,8 @@ class MarkedGroup final : public ProcessGroup {
  public:
   explicit MarkedGroup(std::string mark) : mark_(std::move(mark)) {}
 
-  std::vector<int> join_files() const override { return {}; }
+  Entrance entrance() const override { return {}; }
+  void bound() override {}
   void signal_all(int signal) override { signal_marked(mark_, signal); }
 
   // A process may fork between being found and being killed; its child is found in the next round.

@@ -1,8 +1,8 @@
 // The supervisor of one attempt: starts the job, sees all of it, and writes what it saw to the journal. It
 // outlives agent and server; nothing reaches it but its folder, and nothing leaves it but the journal.
 //
-// The folder (ARCHITECTURE.md, "Files on disk"): spec.json is its order, lock says that it lives, journal/ is its account,
-// cancel.json asks it to end the job. Its last record is the exit record; then it is done.
+// The folder (ARCHITECTURE.md, "Files on disk"): spec.json is its order, lock says that it lives, journal/ is
+// its account, cancel.json asks it to end the job. Its last record is the exit record; then it is done.
 #pragma once
 
 #include <string>

@@ -31,8 +31,10 @@ constexpr const char* kStdLog = "std_log.txt";
 constexpr Duration kSampleEvery = 5s;
 constexpr Duration kScanEvery = 5s;
 constexpr Duration kLogsAtMostEvery = 50ms;
-constexpr Duration kCancelPoll = 200ms;  // where inotify is not to be had
-constexpr Duration kStuck = 10s;         // that long SIGKILL may take before we go on without
+constexpr Duration kLookEvery = 100ms;  // while there is no inotify
+constexpr Duration kWatchAfter = 1s;
+constexpr Duration kBoundAfter = 20ms;
+constexpr Duration kStuck = 10s;  // that long SIGKILL may take before we go on without
 constexpr size_t kPipeSize = JournalFeed::kMaxChunk;
 
 std::string size_text(uint64_t bytes) {
@@ -61,7 +63,6 @@ ExitStatus Attempt::run() {
   ExitStatus status;
   status.started = status.ended = clock_.now();
   take_over_process();
-  watch_folder();
   check_cancel();
   if (ending_.asked()) {
     ending_.describe(status);
@@ -77,8 +78,8 @@ ExitStatus Attempt::run() {
     feed_.flush();
     feed_.sync_soon();
     loop();
-    drain();
     describe_end(status);
+    drain();
   }
   socket_.reset();
   group_->remove();
@@ -97,11 +98,17 @@ void Attempt::take_over_process() {
   signals_ = UniqueFd(::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-void Attempt::watch_folder() {
+// Not for the first moments: taking an inotify instance down makes the end of a process wait for the whole
+// machine, for some 10 ms, and most cancels and log files of a short job are found as soon by looking.
+void Attempt::watch_folders() {
+  watch_at_ = Monotonic::max();
   inotify_ = UniqueFd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (inotify_)
     folder_watch_ = ::inotify_add_watch(inotify_.get(), folder_.c_str(), IN_MOVED_TO | IN_CLOSE_WRITE);
-  if (folder_watch_ < 0) next_cancel_check_ = clock_.monotonic() + kCancelPoll;
+  if (folder_watch_ < 0) return;
+  next_cancel_check_ = Monotonic::max();
+  logs_->watch_with(inotify_.get());
+  check_cancel();
 }
 
 void Attempt::record_phase(std::string_view phase) {
@@ -116,15 +123,14 @@ void Attempt::prepare_work() {
   } else {
     feed_.dropped("(in-job messages)", 1, socket.error().message);
   }
-  logs_.emplace(spec_.work, inotify_.get(), feed_);
-  logs_->scan();
+  logs_.emplace(spec_.work, feed_);
 }
 
 bool Attempt::start(ExitStatus& status) {
   group_ = make_process_group(spec_.mark, spec_.limits);
   prepare_work();
 
-  auto process = start_process(spec_, group_->join_files());
+  auto process = start_process(spec_, group_->entrance());
   status.started = clock_.now();
   if (!process) {
     status.ended = status.started;
@@ -139,7 +145,10 @@ bool Attempt::start(ExitStatus& status) {
   const Monotonic now = clock_.monotonic();
   if (spec_.timeout > Duration(0)) time_limit_ = now + spec_.timeout;
   next_sample_ = now + kSampleEvery;
-  next_scan_ = now + kScanEvery;
+  next_cancel_check_ = now + kLookEvery;
+  next_scan_ = now + kLookEvery;
+  watch_at_ = now + kWatchAfter;
+  bound_at_ = now + kBoundAfter;
   sampler_.emplace(*group_, spec_.gpu_indices, clock_);
   return true;
 }
@@ -168,7 +177,8 @@ void Attempt::loop() {
 }
 
 int Attempt::wait_milliseconds(Monotonic now) const {
-  Monotonic next = std::min({feed_.next_flush(), next_sample_, next_scan_, next_cancel_check_});
+  Monotonic next =
+      std::min({feed_.next_flush(), next_sample_, next_scan_, next_cancel_check_, watch_at_, bound_at_});
   if (time_limit_) next = std::min(next, *time_limit_);
   if (const auto due = ending_.next()) next = std::min(next, *due);
   if (logs_->has_unread()) next = std::min(next, next_log_read_);
@@ -274,12 +284,17 @@ void Attempt::do_timed(Monotonic now) {
     feed_.record(journal::Kind::kSample, sampler_->sample());
   }
   if (now >= next_scan_) {
-    next_scan_ = now + kScanEvery;
+    next_scan_ = now + (folder_watch_ < 0 ? kLookEvery : kScanEvery);
     logs_->scan();
   }
   if (now >= next_cancel_check_) {
-    next_cancel_check_ = now + kCancelPoll;
+    next_cancel_check_ = now + kLookEvery;
     check_cancel();
+  }
+  if (now >= watch_at_) watch_folders();
+  if (now >= bound_at_) {
+    bound_at_ = Monotonic::max();
+    group_->bound();
   }
 }
 

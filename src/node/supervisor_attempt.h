@@ -48,7 +48,7 @@ class Attempt {
   };
 
   void take_over_process();
-  void watch_folder();
+  void watch_folders();
   void prepare_work();
   bool start(ExitStatus& status);
   void record_phase(std::string_view phase);
@@ -90,6 +90,8 @@ class Attempt {
   Monotonic next_sample_;
   Monotonic next_scan_;
   Monotonic next_cancel_check_ = Monotonic::max();
+  Monotonic watch_at_ = Monotonic::max();
+  Monotonic bound_at_ = Monotonic::max();
   Monotonic next_log_read_ = Monotonic::min();
 };
 

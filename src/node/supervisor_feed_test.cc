@@ -110,7 +110,8 @@ TEST_F(Feed, KeepsOtherRecordsThroughAFullDiskAndAccountsForTheLogBytes) {
 
 TEST(ResourceSampler, ReportsUseSinceTheLastSample) {
   struct FakeGroup final : ProcessGroup {
-    std::vector<int> join_files() const override { return {}; }
+    Entrance entrance() const override { return {}; }
+    void bound() override {}
     void signal_all(int) override {}
     void kill_all() override {}
     bool is_empty() override { return false; }

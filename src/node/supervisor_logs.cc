@@ -54,8 +54,13 @@ std::string log_stream_name(std::string_view path) {
   return is_clean_relative_path(name) && name.size() <= journal::kMaxLogName ? name : "";
 }
 
-LogFollower::LogFollower(const std::filesystem::path& work, int inotify, JournalFeed& feed)
-    : work_(::open(work.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), inotify_(inotify), feed_(feed) {}
+LogFollower::LogFollower(const std::filesystem::path& work, JournalFeed& feed)
+    : work_(::open(work.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), feed_(feed) {}
+
+void LogFollower::watch_with(int inotify) {
+  inotify_ = inotify;
+  scan();
+}
 
 void LogFollower::scan() {
   scan_needed_ = false;

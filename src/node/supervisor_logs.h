@@ -27,8 +27,10 @@ class LogFollower {
   static constexpr size_t kMaxFiles = 1000;
   static constexpr size_t kMaxFolders = 256;
 
-  // `inotify` is the supervisor's own, or -1 where there is none; `feed` outlives this.
-  LogFollower(const std::filesystem::path& work, int inotify, JournalFeed& feed);
+  // `feed` outlives this.
+  LogFollower(const std::filesystem::path& work, JournalFeed& feed);
+  // From now on events come through the supervisor's own inotify; until then only scans find anything.
+  void watch_with(int inotify);
 
   // Looks at everything below ./logs and remembers what there is to read.
   void scan();
@@ -55,7 +57,7 @@ class LogFollower {
 
   UniqueFd work_;
   UniqueFd logs_;
-  int inotify_;
+  int inotify_ = -1;
   JournalFeed& feed_;
   std::map<int, std::string> folders_;  // by watch
   std::map<FileId, File> files_;

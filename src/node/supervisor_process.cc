@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/close_range.h>
+#include <linux/sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -23,8 +25,7 @@ struct Launch {
   char* const* argv;
   char* const* envp;
   const char* work;
-  const int* join_files;
-  size_t join_count;
+  int join_file;  // -1: it is in its group already
   int in;
   int out;
   int err;
@@ -55,7 +56,7 @@ void become_the_job(const Launch& launch) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (size_t i = 0; i < launch.join_count; ++i) write_quietly(launch.join_files[i], "0");
+  if (launch.join_file >= 0) write_quietly(launch.join_file, "0");
   if (const int fd = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC); fd >= 0) {
     write_quietly(fd, "0");
     ::close(fd);
@@ -68,18 +69,54 @@ void become_the_job(const Launch& launch) {
   ::execve(launch.program, launch.argv, launch.envp);
 }
 
-// vfork: the child borrows our memory until it executes, which costs the same however large we are, and its
-// errno comes back without a pipe.
-__attribute__((noinline)) pid_t spawn(const Launch& launch, volatile int* error) {
+[[noreturn]] void run_child(const Launch& launch, volatile int* error) {
+  become_the_job(launch);
+  *error = errno;
+  ::_exit(127);
+}
+
+// Born inside a v2 cgroup: entering one later would make the job wait for the whole machine. Like vfork the
+// parent waits until the child has executed, but each has memory of its own.
+pid_t spawn_in_cgroup(Launch launch, int cgroup, volatile int* error) {
+  clone_args arguments{};
+  arguments.flags = CLONE_INTO_CGROUP | CLONE_VFORK;
+  arguments.exit_signal = SIGCHLD;
+  arguments.cgroup = static_cast<uint64_t>(cgroup);
+  launch.join_file = -1;
+  const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
+  if (pid == 0) run_child(launch, error);
+  return static_cast<pid_t>(pid);
+}
+
+// `error` lies in memory that parent and child share.
+__attribute__((noinline)) pid_t spawn(const Launch& launch, int cgroup, volatile int* error) {
+  if (cgroup >= 0)
+    if (const pid_t pid = spawn_in_cgroup(launch, cgroup, error); pid > 0) return pid;
+  // No such cgroup, kernel or permission: the child enters by itself.
   const pid_t pid = ::vfork();
-  if (pid == 0) {
-    become_the_job(launch);
-    *error = errno;
-    ::_exit(127);
-  }
+  if (pid == 0) run_child(launch, error);
   if (pid < 0) *error = errno;
   return pid;
 }
+
+// A number that a child without our memory can write.
+class SharedNumber {
+ public:
+  SharedNumber() {
+    void* page = ::mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page != MAP_FAILED) number_ = static_cast<volatile int*>(page);
+  }
+  ~SharedNumber() {
+    if (number_ != &fallback_) ::munmap(const_cast<int*>(number_), sizeof(int));
+  }
+  SharedNumber(const SharedNumber&) = delete;
+  SharedNumber& operator=(const SharedNumber&) = delete;
+  volatile int* get() { return number_; }
+
+ private:
+  volatile int fallback_ = 0;
+  volatile int* number_ = &fallback_;
+};
 
 std::unexpected<Error> not_executable(const std::string& program, int error) {
   std::string why = std::strerror(error);
@@ -147,7 +184,7 @@ Result<std::string> find_program(const std::string& program, const std::string& 
               fmt::format("cannot start '{}': no such program on the PATH of this node", program));
 }
 
-Result<StartedProcess> start_process(const launch::SupervisorSpec& spec, const std::vector<int>& join_files) {
+Result<StartedProcess> start_process(const launch::SupervisorSpec& spec, ProcessGroup::Entrance entrance) {
   const auto path = spec.environment.find("PATH");
   SLIPWAY_ASSIGN(
       const std::string program,
@@ -167,13 +204,13 @@ Result<StartedProcess> start_process(const launch::SupervisorSpec& spec, const s
                       .argv = argv.data(),
                       .envp = envp.data(),
                       .work = spec.work.c_str(),
-                      .join_files = join_files.data(),
-                      .join_count = join_files.size(),
+                      .join_file = entrance.file,
                       .in = in.get(),
                       .out = out.second.get(),
                       .err = err.second.get()};
-  volatile int error = 0;
-  const pid_t pid = spawn(launch, &error);
+  SharedNumber shared;
+  const pid_t pid = spawn(launch, entrance.folder, shared.get());
+  const int error = *shared.get();
   if (pid < 0) return fail(errno_error(error, fmt::format("start '{}'", spec.argv.front())));
   if (error != 0) {
     ::waitpid(pid, nullptr, 0);

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "launch/spec.h"
+#include "node/process_group.h"
 
 namespace slipway::node {
 
@@ -19,10 +20,10 @@ struct StartedProcess {
 };
 
 // In a session of its own, in spec.work, with exactly spec.environment, stdin from /dev/null, no other
-// descriptor, no way to gain privileges, joined to the group of `join_files`; it dies when this process does.
+// descriptor, no way to gain privileges, inside the group of `entrance`; it dies when this process does.
 // The error is a sentence for the user: kNotFound (there is no such program) or kInvalidArgument (it cannot
 // be executed).
-Result<StartedProcess> start_process(const launch::SupervisorSpec& spec, const std::vector<int>& join_files);
+Result<StartedProcess> start_process(const launch::SupervisorSpec& spec, ProcessGroup::Entrance entrance);
 
 // The file that `program` means for a process with this PATH in this folder.
 Result<std::string> find_program(const std::string& program, const std::string& path,

@@ -119,11 +119,11 @@ TEST_F(Supervisor, KillsAfterTheGraceWhenSigtermIsIgnored) {
 }
 
 TEST_F(Supervisor, KillsAtOnceWhenCanceledASecondTimeWithKill) {
-  shell("trap '' TERM; echo ready; while :; do sleep 0.05; done");
+  shell("trap 'echo not yet' TERM; echo ready; while :; do sleep 0.05; done");
   start();
   wait_for_output("ready");
   cancel(R"({"reason":"first","grace_seconds":600})");
-  std::this_thread::sleep_for(50ms);
+  wait_for_output("not yet");
   cancel(R"({"reason":"second","grace_seconds":600,"kill":true})");
   EXPECT_EQ(wait(), 0);
   const Account seen = account();
