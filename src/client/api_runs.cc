@@ -54,7 +54,7 @@ Result<Page> Api::runs_page(const RunFilter& filter, size_t limit, const std::st
   Query query = query_of(filter);
   query["limit"] = std::to_string(limit);
   query["cursor"] = cursor;
-  return requests_.page(connection().in_workspace("/runs"), std::move(query));
+  return requests_.page(connection().in_workspace("/runs"), query);
 }
 
 Result<Run> Api::cancel(std::string_view id) {

@@ -127,6 +127,7 @@ class Downloader {
   Result<DownloadSummary> run() {
     // The largest first, so that no connection is left alone with one at the end.
     std::vector<const RemoteFile*> order;
+    order.reserve(files_.size());
     for (const RemoteFile& file : files_) order.push_back(&file);
     std::ranges::sort(order, std::greater(), &RemoteFile::size);
     const size_t workers = std::min<size_t>(std::max(1U, options_.connections), order.size());
@@ -277,6 +278,7 @@ Result<std::vector<RemoteFile>> list_snapshot_files(Requests& requests, std::str
   SLIPWAY_ASSIGN(const http::ClientResponse answer, requests.send(call));
   SLIPWAY_ASSIGN(const snapshot::Manifest manifest, snapshot::Manifest::parse(answer.body));
   std::vector<RemoteFile> files;
+  files.reserve(manifest.entries().size());
   for (const snapshot::Entry& entry : manifest.entries())
     files.push_back({.path = entry.path,
                      .target = base + "/blobs/" + entry.digest.hex(),

@@ -112,7 +112,7 @@ Status Requests::remove(const std::string& target) {
   return {};
 }
 
-Result<Page> Requests::page(const std::string& path, Query query) {
+Result<Page> Requests::page(const std::string& path, const Query& query) {
   SLIPWAY_ASSIGN(json::object answer, get(path + to_text(query)));
   Page page;
   JsonFields fields(answer, "the list");

@@ -52,7 +52,7 @@ class Requests {
   // Any call whose body is at hand (no source, no sink), repeated as above.
   Result<http::ClientResponse> send(const http::Call& call);
 
-  Result<Page> page(const std::string& path, Query query);
+  Result<Page> page(const std::string& path, const Query& query);
   // All pages, up to `limit` items (0: no limit).
   Result<json::array> list(const std::string& path, Query query = {}, size_t limit = 0);
 

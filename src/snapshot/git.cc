@@ -35,6 +35,7 @@ std::vector<std::string> git_environment() {
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> list;
+  list.reserve(strings.size() + 1);
   for (std::string& string : strings) list.push_back(string.data());
   list.push_back(nullptr);
   return list;

@@ -13,7 +13,7 @@ namespace slipway::snapshot {
 
 // The names an ignore file may have. The first that lies in the source folder itself is the one that counts;
 // files of that name in sub-folders count too, files of the other names nowhere.
-constexpr std::string_view kIgnoreFileNames[] = {".slipwayignore", ".amlignore", ".gitignore"};
+constexpr const char* kIgnoreFileNames[] = {".slipwayignore", ".amlignore", ".gitignore"};
 constexpr size_t kMaxIgnoreFileBytes = 1 << 20;
 
 // True for ".git" and ".slipway", which are never part of a snapshot.

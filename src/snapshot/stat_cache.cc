@@ -38,7 +38,7 @@ void append(std::string& bytes, const T& value) {
 template <class T>
 bool take(std::string_view& bytes, T& value) {
   if (bytes.size() < sizeof value) return false;
-  std::memcpy(&value, bytes.data(), sizeof value);
+  bytes.copy(reinterpret_cast<char*>(&value), sizeof value);
   bytes.remove_prefix(sizeof value);
   return true;
 }

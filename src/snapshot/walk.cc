@@ -68,10 +68,10 @@ class Walker {
 
  private:
   static std::string choose_ignore_name(int folder_fd) {
-    for (const std::string_view name : kIgnoreFileNames) {
+    for (const char* name : kIgnoreFileNames) {
       struct stat status{};
-      if (::fstatat(folder_fd, name.data(), &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode))
-        return std::string(name);
+      if (::fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode))
+        return name;
     }
     return "";
   }
