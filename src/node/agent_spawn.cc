@@ -17,8 +17,18 @@ namespace {
 
 // The rest of the agent's environment is nobody's business below it.
 constexpr const char* kPassedOn[] = {
-    "PATH",         "HOME",        "LANG", "USER", "TMPDIR", "SLIPWAY_FAILPOINTS", "SLIPWAY_FAILPOINT_RECORD",
-    "ASAN_OPTIONS", "TSAN_OPTIONS"};
+    "PATH",
+    "HOME",
+    "LANG",
+    "USER",
+    "TMPDIR",
+#ifdef SLIPWAY_WITH_FAILPOINTS
+    "SLIPWAY_FAILPOINTS",
+    "SLIPWAY_FAILPOINT_RECORD",
+    "ASAN_OPTIONS",
+    "TSAN_OPTIONS",
+#endif
+};
 
 std::vector<std::string> supervisor_environment() {
   std::vector<std::string> environment;

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "blobs/blob_store.h"
+#include "cli/quantities.h"
 #include "compute/cluster_store.h"
 #include "compute/engines/local/local_engine.h"
 #include "http/server.h"
@@ -29,8 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of one node's part of an attempt; what comes beyond is dropped with a mark.
-constexpr uint64_t kLogQuota = 10ULL << 30;
+constexpr uint64_t kDefaultLogQuota = 10ULL << 30;
 constexpr Duration kAgentStopTime = std::chrono::seconds(20);
 constexpr Duration kCancelTime = std::chrono::seconds(60);
 
@@ -80,6 +80,14 @@ Result<runs::LivenessTimes> liveness_times() {
     SLIPWAY_ASSIGN(*target, parse_duration(text));
   }
   return times;
+}
+
+// Of the logs of one node's part of an attempt; what comes beyond is dropped with a mark. SLIPWAY_LOG_QUOTA, such
+// as "2GB", for sites with small disks.
+Result<uint64_t> log_quota() {
+  const char* text = std::getenv("SLIPWAY_LOG_QUOTA");
+  if (text == nullptr) return kDefaultLogQuota;
+  return cli::parse_bytes(text);
 }
 
 // What a node that is not wanted any more has left of an attempt: its processes, then its files.
@@ -166,7 +174,8 @@ Status ControlPlane::build() {
   orchestrator_.emplace(*database_, *nodes_, clock_, notifier_, times);
   SLIPWAY_TRY(orchestrator_->load());
   submissions_.emplace(*database_, *orchestrator_, clock_);
-  attempts_.emplace(*database_, *orchestrator_, *nodes_, *logs_, *metrics_, *blobs_, clock_, kLogQuota);
+  SLIPWAY_ASSIGN(const uint64_t quota, log_quota());
+  attempts_.emplace(*database_, *orchestrator_, *nodes_, *logs_, *metrics_, *blobs_, clock_, quota);
   snapshots_.emplace(*database_, *blobs_, clock_);
   housekeeping_.emplace(*database_, *blobs_, *logs_, clock_);
   services_.emplace(routes::Services{.database = *database_,

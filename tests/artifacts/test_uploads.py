@@ -148,7 +148,10 @@ def test_same_blob_from_many_at_once_ends_whole(slipway):
 
 def test_manifest_is_refused_while_something_it_names_is_missing(slipway):
     content = b"print('hi')\n"
-    manifest = {"version": 1, "files": [{"path": "a.py", "mode": 0o644, "size": len(content), "digest": digest(content)}]}
+    manifest = {
+        "version": 1,
+        "files": [{"path": "a.py", "mode": 0o644, "size": len(content), "digest": digest(content)}],
+    }
     answer = slipway.http("POST", f"{W}/snapshots", manifest)
     assert answer.status == 409 and digest(content) in answer.error["message"] + answer.error["next"]
     put(slipway, content)
@@ -170,7 +173,10 @@ def test_manifest_with_hostile_paths_is_refused(slipway):
 def test_snapshot_blob_is_read_by_range(slipway):
     content = b"0123456789" * 1000
     put(slipway, content)
-    manifest = {"version": 1, "files": [{"path": "a", "mode": 0o644, "size": len(content), "digest": digest(content)}]}
+    manifest = {
+        "version": 1,
+        "files": [{"path": "a", "mode": 0o644, "size": len(content), "digest": digest(content)}],
+    }
     snapshot = slipway.api("POST", f"{W}/snapshots", manifest)["snapshot"]
     path = f"{W}/snapshots/{snapshot}/blobs/{digest(content)}"
     assert slipway.http("GET", path).body == content

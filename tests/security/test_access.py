@@ -11,7 +11,7 @@ from support.server import RELEASE, W
 
 def token(slipway, role, workspace="default", **more):
     body = {
-        "name": f"a {role}",
+        "name": f"test-{role}",
         "role": role,
         **({"workspace": workspace} if role != "admin" else {}),
         **more,
@@ -245,6 +245,7 @@ def test_names_are_data_everywhere(slipway):
     shown = slipway.run(run)
     assert shown["display_name"] == name and shown["tags"]["k"] == name
     assert slipway.items(f"{W}/runs", tag=f"k={name}")[0]["id"] == run
-    escape = slipway.submit("true", display_name="\x1b]0;owned\x07")
-    slipway.completed(escape)
-    assert "\x1b" not in slipway.cli("run", "list").stdout
+    escape = slipway.http("POST", f"{W}/runs", {"command": ["true"], "display_name": "\x1b]0;owned\x07"})
+    assert escape.status == 400
+    slipway.completed(slipway.submit("true", tags={"k": "\x1b[31m"}))
+    assert "\x1b" not in slipway.cli("run", "list").stdout + slipway.cli("run", "show", run).stdout

@@ -70,7 +70,8 @@ class Slipway:
 
     @property
     def token(self):
-        return (self.home / "token").read_text().strip()
+        path = self.home / "token"
+        return path.read_text().strip() if path.exists() else None  # none with --auth none
 
     # -- command line ---------------------------------------------------------------------------------------
 
