@@ -28,6 +28,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* kStdLog = "std_log.txt";
+constexpr Duration kFirstSample = 1s;  // short runs have one too
 constexpr Duration kSampleEvery = 5s;
 constexpr Duration kScanEvery = 5s;
 constexpr Duration kLogsAtMostEvery = 50ms;
@@ -144,7 +145,7 @@ bool Attempt::start(ExitStatus& status) {
   outputs_[1] = {.fd = std::move(process->err), .channel = journal::Channel::kStderr, .buffer = {}};
   const Monotonic now = clock_.monotonic();
   if (spec_.timeout > Duration(0)) time_limit_ = now + spec_.timeout;
-  next_sample_ = now + kSampleEvery;
+  next_sample_ = now + kFirstSample;
   next_cancel_check_ = now + kLookEvery;
   next_scan_ = now + kLookEvery;
   watch_at_ = now + kWatchAfter;

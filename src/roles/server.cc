@@ -82,8 +82,8 @@ Result<runs::LivenessTimes> liveness_times() {
   return times;
 }
 
-// Of the logs of one node's part of an attempt; what comes beyond is dropped with a mark. SLIPWAY_LOG_QUOTA, such
-// as "2GB", for sites with small disks.
+// Of the logs of one node's part of an attempt; what comes beyond is dropped with a mark. SLIPWAY_LOG_QUOTA,
+// such as "2GB", for sites with small disks.
 Result<uint64_t> log_quota() {
   const char* text = std::getenv("SLIPWAY_LOG_QUOTA");
   if (text == nullptr) return kDefaultLogQuota;
