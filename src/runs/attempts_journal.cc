@@ -113,7 +113,14 @@ Result<uint64_t> Attempts::take_journal(const NodeId& node, const AttemptKey& ke
   if (offset > stored)
     return fail(ErrorCode::kConflict, fmt::format("the journal is stored up to {}", stored),
                 "send from there");
-  SLIPWAY_ASSIGN(Batch batch, parse(bytes, offset, stored));
+  Result<Batch> parsed = parse(bytes, offset, stored);
+  if (!parsed) {
+    // Damage in what a node sends is the sender's, not this server's.
+    Error error = std::move(parsed).error();
+    if (error.code == ErrorCode::kInternal) error.code = ErrorCode::kInvalidArgument;
+    return fail(std::move(error));
+  }
+  Batch& batch = *parsed;
   if (batch.end <= stored) return stored;
   SLIPWAY_TRY(logs_.append(key, batch.logs));
   SLIPWAY_FAILPOINT("journal.after_logs");

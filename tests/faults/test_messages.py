@@ -18,6 +18,7 @@ class FakeAgent:
 
     def __init__(self, slipway):
         self.slipway = slipway
+        self.claimed = []
         slipway.completed(slipway.submit("true"))
         self.node = slipway.nodes()[0]["id"]
         self.pid = slipway.agent_pid(self.node)
@@ -41,9 +42,13 @@ class FakeAgent:
         wait_until(lambda: self.slipway.run(run)["nodes"] == [self.node], 10, "the run was not placed")
         answer = wait_until(lambda: (a := self.part(run, "claim")).status == 200 and a, 10, "no claim")
         assert answer.json()["job"]["command"], answer
+        self.claimed.append(run)
         return run
 
     def thaw(self):
+        """Gives up what was only pretended, and lets the real agent go on."""
+        for run in self.claimed:
+            self.part(run, "failed", {"reason": "the test is over"})
         os.kill(self.pid, signal.SIGCONT)
 
 
@@ -84,7 +89,7 @@ def test_journal_with_a_gap_is_refused_and_says_how_far_it_got(agent):
     data = journal.record(journal.PHASE, 1, {"phase": "running"})
     answer = agent.ship(run, data, offset=1000)
     assert answer.status == 409
-    assert "acked" in answer.body.decode()
+    assert "up to 0" in answer.error["message"]
     assert agent.ship(run, data).json() == {"acked": len(data)}
 
 
