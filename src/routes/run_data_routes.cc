@@ -117,7 +117,8 @@ Result<Response> metric_points(Services& services, const Request& request) {
   if (!name) return fail(ErrorCode::kInvalidArgument, "say which metric: ?name=loss");
   SLIPWAY_ASSIGN(const int64_t limit, request.query_int("limit", 1000, 1, kMostPointsAtOnce));
   SLIPWAY_ASSIGN(const auto cursor, cursor_of(request));
-  SLIPWAY_ASSIGN(const int64_t after, request.query_int("after", cursor.value_or(0), 0, INT64_MAX));
+  SLIPWAY_ASSIGN(const int64_t first, request.query_int("after", 0, 0, INT64_MAX));
+  const int64_t after = cursor.value_or(first);  // a later page goes on from its cursor
   SLIPWAY_ASSIGN(const auto found, services.metrics.points(run.id, *name, after, limit));
   return position_page(found, limit);
 }

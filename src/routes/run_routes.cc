@@ -168,7 +168,8 @@ Result<Response> events(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const Run run, run_of(services, request));
   SLIPWAY_ASSIGN(const int64_t limit, limit_of(request));
   SLIPWAY_ASSIGN(const auto cursor, cursor_of(request));
-  SLIPWAY_ASSIGN(const int64_t after, request.query_int("after", cursor.value_or(0), 0, INT64_MAX));
+  SLIPWAY_ASSIGN(const int64_t first, request.query_int("after", 0, 0, INT64_MAX));
+  const int64_t after = cursor.value_or(first);  // a later page goes on from its cursor
   std::vector<runs::RunEvent> found;
   SLIPWAY_TRY(services.database.read([&](store::Reader& reader) -> Status {
     SLIPWAY_ASSIGN(found, runs::list_events(reader, run.seq, after, limit));
