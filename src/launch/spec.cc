@@ -1,5 +1,12 @@
 #include "launch/spec.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "base/fd.h"
 #include "base/file.h"
 
 namespace slipway::launch {
@@ -93,7 +100,15 @@ Status write_spec(const std::filesystem::path& folder, const SupervisorSpec& spe
                   const AttemptOrder& order) {
   json::object document = to_json(spec);
   document.emplace("order", slipway::to_json(order));
-  return replace_file(folder / "spec.json", json::serialize(document));
+  const std::filesystem::path aside = folder / "spec.json.new";
+  {
+    const UniqueFd file(::open(aside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!file) return fail(errno_error(errno, fmt::format("create {}", aside.string())));
+    SLIPWAY_TRY(write_all(file.get(), json::serialize(document)));
+  }
+  if (::rename(aside.c_str(), (folder / "spec.json").c_str()) != 0)
+    return fail(errno_error(errno, fmt::format("rename {}", aside.string())));
+  return {};
 }
 
 Result<SupervisorSpec> read_spec(const std::filesystem::path& folder) {

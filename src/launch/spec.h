@@ -1,8 +1,9 @@
 // The order of one supervisor: spec.json in the attempt's folder. It says which process to start and within
 // what bounds, so that the supervisor knows nothing of runs, launchers or the server.
 //
-// The file is the intention: it is written, whole and durable, before the supervisor is started. It holds the
-// run's token (in the environment and in the order) and so is 0600.
+// The file is the intention: it is there, whole, before the supervisor is started. It is not synced: a power
+// loss that takes it takes the processes too, and the server orders the attempt again. It holds the run's
+// token (in the environment and in the order) and so is 0600.
 #pragma once
 
 #include <cstdint>

@@ -31,11 +31,13 @@ class Agent::Parts {
         cache(std::move(node_cache)),
         server(paths.node, config.url, config.token, config.ca_file, kIdleConnections),
         snapshots(server, *cache),
+        folders(paths.spare()),
         site{.paths = paths,
              .supervisor = options.supervisor,
              .times = options.attempt_times,
              .server = server,
              .snapshots = snapshots,
+             .folders = folders,
              .watch = watch,
              .preparations = preparations,
              .uploads = uploads},
@@ -52,6 +54,7 @@ class Agent::Parts {
   std::counting_semaphore<> uploads{kUploads};
   ServerLink server;
   SnapshotPlacer snapshots;
+  AttemptFolders folders;
   JournalWatch watch;
   AttemptSite site;
   HeldAttempts attempts;

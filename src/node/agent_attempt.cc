@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "journal/writer.h"
 #include "launch/plan.h"
-#include "node/agent_folder.h"
 #include "node/agent_prepare.h"
 
 namespace slipway::node {
@@ -62,7 +61,7 @@ void HeldAttempt::live() {
 
 HeldAttempt::Step HeldAttempt::begin() {
   if (const Step claimed = claim(); claimed != Step::kGoOn) return claimed;
-  if (Status made = make_attempt_folders(folder_); !made) return give_up(made.error());
+  if (Status made = site_.folders.make(folder_); !made) return give_up(made.error());
   if (const auto canceled = signals_.canceled()) return close_unstarted(*canceled);
   const auto prepared = prepare_attempt(site_, *order_, folder_, standing_, signals_);
   if (signals_.interrupted()) return interruption();
@@ -306,7 +305,8 @@ void HeldAttempt::remove() {
   shipper_.reset();
   running_outputs_.reset();
   keeper_.reset();
-  remove_attempt_folder(folder_, name_);
+  const Status removed = site_.folders.remove(folder_);
+  if (!removed) log_warning("attempt.folder_kept", {{"attempt", name_}, {"error", removed.error()}});
 }
 
 }  // namespace slipway::node

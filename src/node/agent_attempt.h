@@ -2,16 +2,13 @@
 // remove.
 //
 // Invariants
-//   1. The intention (spec.json) is durable before a supervisor is started; one process set at most comes of
-//   it, since
-//      supervisors take the folder's lock and refuse a journal that has ended.
-//   2. All that the server learns of how the job ended comes from the journal. Where no supervisor could
-//   write the end,
-//      end_orphans or the agent writes it there, under the lock.
+//   1. The intention (spec.json) is written before a supervisor is started; one process set at most
+//      comes of it, since supervisors take the folder's lock and refuse a journal that has ended.
+//   2. All that the server learns of how the job ended comes from the journal. Where no supervisor
+//      could write the end, end_orphans or the agent writes it there, under the lock.
 //   3. The folder is removed when the server has acknowledged the end or has fenced the attempt, and no
-//   supervisor lives.
-//      Until then every step may be cut off by kill -9 and is taken up again by the next agent
-//      (agent_attach.h).
+//      supervisor lives. Until then every step may be cut off by kill -9 and is taken up again by the
+//      next agent (agent_attach.h).
 //   4. A server that is away stops nothing: each message is repeated until it is answered.
 //   5. `stop` leaves the supervisor alone.
 #pragma once
@@ -36,6 +33,7 @@
 #include "node/agent_shipping.h"
 #include "node/agent_signals.h"
 #include "node/agent_snapshot.h"
+#include "node/agent_spare.h"
 #include "node/agent_supervisor.h"
 #include "node/agent_watch.h"
 #include "protocol/node.h"
@@ -57,6 +55,7 @@ struct AttemptSite {
   AttemptTimes times;
   ServerLink& server;
   SnapshotPlacer& snapshots;
+  AttemptFolders& folders;
   JournalWatch& watch;
   std::counting_semaphore<>& preparations;  // how many prepare at a time
   std::counting_semaphore<>& uploads;       // how many keep outputs while their job runs

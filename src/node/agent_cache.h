@@ -1,12 +1,12 @@
 // This machine's cache of snapshot files, by digest: `folder`/ab/cdef... Shared by all agents of one home.
 //
-//  1. A file gets its name only after all of it was written and hashed. Nothing is synced: after a power loss
-//  a file
-//     may be damaged, so each is hashed once more when an agent first uses it, and a damaged one is removed.
+//  1. A file gets its name only after all of it was written and hashed. Nothing is synced: after a
+//     power loss a file may be damaged, so each is hashed once more when an agent first uses it, and a
+//     damaged one is removed.
 //  2. Files leave the cache only by copying; no job ever gets a link to one.
-//  3. The bound holds, to a twentieth, after each `trim`; what was used longest ago goes first. Another agent
-//  may remove a file at any
-//     moment: an open one stays readable, and a missing one is fetched again.
+//  3. The bound holds, to a twentieth, after each `trim`; what was used longest ago goes first. Another
+//     agent may remove a file at any moment: an open one stays readable, and a missing one is fetched
+//     again.
 //
 // Thread-safe.
 #pragma once

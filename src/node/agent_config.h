@@ -23,6 +23,7 @@ struct NodePaths {
   std::filesystem::path token() const { return folder() / "token"; }
   std::filesystem::path attempts() const { return folder() / "attempts"; }
   std::filesystem::path attempt(const AttemptKey& key) const { return attempts() / to_text(key); }
+  std::filesystem::path spare() const { return folder() / "spare"; }
   std::filesystem::path cache() const { return home / "cache"; }
 };
 

@@ -3,9 +3,8 @@
 //  1. A file is reported to the server only after its bytes are stored there.
 //  2. A file that was kept and written again is kept again; the server has the last one.
 //  3. What cannot be kept is reported with the reason, and never keeps a run from ending.
-//  4. Files the job asked for survive a restart of the agent: they stand in `keep` in the attempt's folder
-//  before the
-//     journal that asks for them is acknowledged.
+//  4. Files the job asked for survive a restart of the agent: they stand in `keep` in the attempt's
+//     folder before the journal that asks for them is acknowledged.
 //
 // `ask` may be called from any thread; the others from one at a time.
 #pragma once

@@ -11,6 +11,7 @@
 #include "node/agent_folder.h"
 #include "node/agent_output_walk.h"
 #include "node/agent_shipping.h"
+#include "node/agent_spare.h"
 
 namespace slipway::node {
 namespace {
@@ -67,6 +68,45 @@ TEST_F(AgentParts, RemovesAFolderHoweverDeepAndDenied) {
   EXPECT_FALSE(fs::exists(top));
   EXPECT_TRUE(fs::exists(outside)) << "a link was followed";
   EXPECT_TRUE(remove_folder(top)) << "repeating is fine";
+}
+
+TEST_F(AgentParts, AFolderInWhichAJobLeftNothingIsUsedAgain) {
+  AttemptFolders folders(home_ / "spare");
+  const fs::path first = home_ / "first";
+  ASSERT_TRUE(folders.make(first));
+  for (const char* name : {"spec.json", "lock", "cancel.json", "journal/00000000000000000000"})
+    write(first / name, "x");
+  struct stat before{};
+  ASSERT_EQ(::stat(first.c_str(), &before), 0);
+  ASSERT_TRUE(folders.remove(first));
+  EXPECT_FALSE(fs::exists(first));
+
+  const fs::path second = home_ / "second";
+  ASSERT_TRUE(folders.make(second));
+  struct stat after{};
+  ASSERT_EQ(::stat(second.c_str(), &after), 0);
+  EXPECT_EQ(after.st_ino, before.st_ino);
+  EXPECT_FALSE(fs::exists(second / "spec.json"));
+  EXPECT_FALSE(fs::exists(second / "cancel.json"));
+  EXPECT_TRUE(fs::is_empty(second / "journal"));
+  EXPECT_TRUE(fs::is_empty(second / "work/outputs"));
+}
+
+TEST_F(AgentParts, AFolderWithAnythingOfAJobIsRemoved) {
+  AttemptFolders folders(home_ / "spare");
+  for (const char* trace : {"work/a", "work/outputs/a", "work/logs/a", "odd", "journal/deep/a"}) {
+    ASSERT_TRUE(folders.make(home_ / "first"));
+    write(home_ / "first/lock", "");
+    write(home_ / "first" / trace, "x");
+    ASSERT_TRUE(folders.remove(home_ / "first"));
+    EXPECT_TRUE(fs::is_empty(home_ / "spare")) << trace;
+  }
+  ASSERT_TRUE(folders.make(home_ / "first"));
+  fs::remove(home_ / "first/work/outputs");
+  fs::create_directory_symlink(home_, home_ / "first/work/outputs");
+  ASSERT_TRUE(folders.remove(home_ / "first"));
+  EXPECT_TRUE(fs::is_empty(home_ / "spare"));
+  EXPECT_TRUE(folders.remove(home_ / "never")) << "nothing to remove";
 }
 
 TEST_F(AgentParts, TheCacheGivesBackWhatItWasGivenAndNothingElse) {

@@ -1,18 +1,14 @@
 #include "node/agent_prepare.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fd.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "environments/environment.h"
 #include "launch/plan.h"
 #include "node/agent_attempt.h"
-#include "node/agent_folder.h"
 
 namespace slipway::node {
 namespace {
@@ -76,12 +72,6 @@ Status place_snapshot(const AttemptSite& site, const AttemptOrder& order, const 
 
 }  // namespace
 
-Status make_attempt_folders(const std::filesystem::path& folder) {
-  SLIPWAY_TRY(make_folders(folder / "journal"));
-  SLIPWAY_TRY(make_folders(folder / "work" / "outputs"));
-  return make_folders(folder / "work" / "logs");
-}
-
 Result<launch::SupervisorSpec> prepare_attempt(const AttemptSite& site, const AttemptOrder& order,
                                                const std::filesystem::path& folder, Standing standing,
                                                AttemptSignals& signals) {
@@ -101,14 +91,6 @@ Result<launch::SupervisorSpec> prepare_attempt(const AttemptSite& site, const At
   const std::filesystem::path socket_folder = std::filesystem::path(spec.socket).parent_path();
   if (socket_folder != folder) SLIPWAY_TRY(make_socket_folder(socket_folder));
   return spec;
-}
-
-void remove_attempt_folder(const std::filesystem::path& folder, const std::string& name) {
-  const UniqueFd finished(::open((folder / "finished").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-  const std::filesystem::path socket = launch::socket_path(folder);
-  if (socket.parent_path() != folder) ::unlink(socket.c_str());
-  const Status removed = remove_folder(folder);
-  if (!removed) log_warning("attempt.folder_kept", {{"attempt", name}, {"error", removed.error()}});
 }
 
 }  // namespace slipway::node

@@ -1,8 +1,8 @@
 // Brings one attempt's journal to the server.
 //
 //  1. The server stores by offset and answers how far it has got; the shipper always goes on from that
-//  answer, so a
-//     batch whose answer was lost is sent again without being doubled, and nothing is passed over.
+//     answer, so a batch whose answer was lost is sent again without being doubled, and nothing is
+//     passed over.
 //  2. Only what the server has acknowledged is removed from the disk.
 //  3. The journal has ended when its exit record is acknowledged, not before.
 //

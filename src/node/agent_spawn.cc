@@ -76,10 +76,8 @@ Result<pid_t> spawn_supervisor(const std::filesystem::path& program, const std::
   ::posix_spawnattr_setsigdefault(&plan.attributes, &all);
   ::posix_spawnattr_setsigmask(&plan.attributes, &none);
 
-  const std::string log = (folder / "supervisor.log").string();
-  ::posix_spawn_file_actions_addopen(&plan.files, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&plan.files, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  ::posix_spawn_file_actions_adddup2(&plan.files, 1, 2);
+  ::posix_spawn_file_actions_addopen(&plan.files, 0, "/dev/null", O_RDWR, 0);
+  ::posix_spawn_file_actions_adddup2(&plan.files, 0, 1);
   ::posix_spawn_file_actions_addclosefrom_np(&plan.files, 3);
 
   std::vector<std::string> arguments{"slipway", "supervise", folder.string()};

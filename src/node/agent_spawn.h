@@ -10,9 +10,9 @@
 
 namespace slipway::node {
 
-// Starts `program supervise FOLDER` in a session of its own, with stdin from /dev/null, stdout and stderr to
-// FOLDER/supervisor.log, no other descriptor, default signals, and of the agent's environment what a program
-// needs. The caller reaps the child.
+// Starts `program supervise FOLDER` in a session of its own, with stdin and stdout at /dev/null, the agent's
+// stderr, no other descriptor, default signals, and of the agent's environment what a program needs. The
+// caller reaps the child.
 Result<pid_t> spawn_supervisor(const std::filesystem::path& program, const std::filesystem::path& folder);
 
 // How a child ended; nullopt while it lives. Reaps it.

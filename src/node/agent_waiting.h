@@ -5,7 +5,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <random>
+#include <utility>
 
 #include "base/clock.h"
 
@@ -46,8 +48,10 @@ class Backoff {
     if (!std::exchange(retried_, true)) return Duration(0);
     const Duration pause = pause_;
     pause_ = std::min(pause_ * 2, cap_);
+    // Seeded only now: most calls succeed at once, and asking for entropy is not cheap.
+    if (!random_) random_.emplace(std::random_device{}());
     std::uniform_int_distribution<int64_t> jitter(pause.count() / 2, pause.count());
-    return Duration(jitter(random_));
+    return Duration(jitter(*random_));
   }
   void reset() {
     retried_ = false;
@@ -59,7 +63,7 @@ class Backoff {
   Duration cap_;
   Duration pause_ = kFirst;
   bool retried_ = false;
-  std::minstd_rand random_{std::random_device{}()};
+  std::optional<std::minstd_rand> random_;
 };
 
 }  // namespace slipway::node
