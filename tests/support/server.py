@@ -15,7 +15,8 @@ from . import http as wire
 from . import processes
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-RELEASE = ROOT / "build" / "release" / "slipway"
+# SLIPWAY_PROGRAM: another release program than the one built here, such as an installed one.
+RELEASE = Path(os.environ.get("SLIPWAY_PROGRAM", ROOT / "build" / "release" / "slipway"))
 DEV = ROOT / "build" / "dev" / "slipway"
 FINAL = {"Completed", "Failed", "Canceled"}
 W = "/api/v1/workspaces/default"
