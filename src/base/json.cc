@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/json_document.h"
+#include "base/utf8.h"
 
 namespace slipway {
 
@@ -13,14 +14,17 @@ Result<json::value> parse_json(std::string_view text, std::string_view what) {
   boost::system::error_code error;
   json::value value = parse_document(text, kMaxJsonDepth, error);
   if (error == json::error::too_deep)
-    return fail(ErrorCode::kInvalidArgument, fmt::format("{} is nested deeper than {} levels", what, kMaxJsonDepth));
-  if (error) return fail(ErrorCode::kInvalidArgument, fmt::format("{} is not valid JSON: {}", what, error.message()));
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} is nested deeper than {} levels", what, kMaxJsonDepth));
+  if (error)
+    return fail(ErrorCode::kInvalidArgument, fmt::format("{} is not valid JSON: {}", what, error.message()));
   return value;
 }
 
 Result<json::object> parse_json_object(std::string_view text, std::string_view what) {
   SLIPWAY_ASSIGN(json::value value, parse_json(text, what));
-  if (!value.is_object()) return fail(ErrorCode::kInvalidArgument, fmt::format("{} must be a JSON object", what));
+  if (!value.is_object())
+    return fail(ErrorCode::kInvalidArgument, fmt::format("{} must be a JSON object", what));
   return std::move(value.as_object());
 }
 
@@ -138,7 +142,8 @@ void JsonFields::read(std::string_view name, const json::value& value, std::vect
   target = std::move(list);
 }
 
-void JsonFields::read(std::string_view name, const json::value& value, std::map<std::string, std::string>& target) {
+void JsonFields::read(std::string_view name, const json::value& value,
+                      std::map<std::string, std::string>& target) {
   if (!value.is_object()) return wrong(name, "an object of strings");
   std::map<std::string, std::string> map;
   for (const auto& field : value.get_object()) {
@@ -167,8 +172,8 @@ json::value json_number(double number) {
 }
 
 json::object to_json(const Error& error) {
-  json::object inner{{"code", error_name(error.code)}, {"message", error.message}};
-  if (!error.next.empty()) inner.emplace("next", error.next);
+  json::object inner{{"code", error_name(error.code)}, {"message", to_valid_utf8(error.message)}};
+  if (!error.next.empty()) inner.emplace("next", to_valid_utf8(error.next));
   return {{"error", std::move(inner)}};
 }
 

@@ -6,6 +6,12 @@
 namespace slipway {
 namespace {
 
+TEST(Utf8, MarksBytesOfNoCharacter) {
+  EXPECT_EQ(to_valid_utf8("a\u00e9"), "a\u00e9");
+  EXPECT_EQ(to_valid_utf8(std::string_view("x\u00e9").substr(0, 2)), "x\ufffd");
+  EXPECT_EQ(to_valid_utf8("\xff\xfe!"), "\ufffd\ufffd!");
+}
+
 TEST(Utf8, ReadsOneCharacterOfEachLength) {
   EXPECT_EQ(decode_utf8("a").code, U'a');
   EXPECT_EQ(decode_utf8("\u00e9").size, 2U);

@@ -46,4 +46,15 @@ size_t valid_utf8_prefix(std::string_view bytes) {
   return at;
 }
 
+std::string to_valid_utf8(std::string_view bytes) {
+  std::string text;
+  while (true) {
+    const size_t good = valid_utf8_prefix(bytes);
+    text += bytes.substr(0, good);
+    if (good == bytes.size()) return text;
+    text += "\xef\xbf\xbd";
+    bytes.remove_prefix(good + 1);
+  }
+}
+
 }  // namespace slipway

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace slipway {
@@ -16,6 +17,10 @@ struct Utf8 {
 Utf8 decode_utf8(std::string_view text);
 // How many bytes from the beginning are whole characters.
 size_t valid_utf8_prefix(std::string_view bytes);
-inline bool is_utf8(std::string_view bytes) { return valid_utf8_prefix(bytes) == bytes.size(); }
+// The text with U+FFFD for each byte that belongs to no character, such as those of one that was cut.
+std::string to_valid_utf8(std::string_view bytes);
+inline bool is_utf8(std::string_view bytes) {
+  return valid_utf8_prefix(bytes) == bytes.size();
+}
 
 }  // namespace slipway

@@ -134,7 +134,9 @@ Result<snapshot::Manifest> manifest_of(Services& services, const Request& reques
 
 Result<Response> show_snapshot(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const auto manifest, manifest_of(services, request));
-  return http::text_response(manifest.text());
+  http::Response response = http::text_response(manifest.text());
+  response.content_type = "application/json";
+  return response;
 }
 
 bool holds(const snapshot::Manifest& manifest, const Digest& digest) {

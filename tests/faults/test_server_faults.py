@@ -118,7 +118,7 @@ def test_kill_loop_keeps_every_acknowledged_run(slipway, seed, offset):
     keeper = Keeper(slipway)
     acknowledged = {}
     try:
-        killer = threading.Thread(target=kill_now_and_then, args=(slipway, rng.random(), 8), daemon=True)
+        killer = threading.Thread(target=kill_now_and_then, args=(slipway, rng.random(), 6), daemon=True)
         killer.start()
         number = 0
         while killer.is_alive():
@@ -145,11 +145,9 @@ def test_kill_loop_keeps_every_acknowledged_run(slipway, seed, offset):
 def kill_now_and_then(slipway, seed, times):
     rng = random.Random(seed)
     for _ in range(times):
-        time.sleep(rng.uniform(0.05, 0.8))
-        pid = lock_owner(slipway.home / "server.lock")
-        if pid:
-            with contextlib.suppress(AssertionError):
-                kill_and_wait(pid)
+        pid = wait_until(lambda: lock_owner(slipway.home / "server.lock"), 60, "no server to kill")
+        time.sleep(rng.uniform(0.02, 0.8))
+        kill_and_wait(pid)
 
 
 # -- 4, 5, 8, 11 ----------------------------------------------------------------------------------------------
