@@ -198,10 +198,13 @@ Client::~Client() = default;
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
+// By value: callers give their call away, and may move it.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 Result<ClientResponse> Client::send(Call call) {
   return impl_->send(call);
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 Result<ClientResponse> Client::call(Call call) {
   SLIPWAY_ASSIGN(ClientResponse response, impl_->send(call));
   if (response.status >= 400) return fail(error_from_json(response.body, response.status));

@@ -17,7 +17,7 @@ class CannedServer {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
+    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     ::listen(listener_.get(), 10);
     socklen_t size = sizeof address;
     ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <boost/asio/as_tuple.hpp>
+#include <tuple>
 
 #include "base/log.h"
 #include "http/events.h"
@@ -85,7 +86,7 @@ Task<bool> Session::stream_events() {
   watch_peer(descriptor_, channel_.fd(), wakeup_);
   const bool in_order = co_await send_events();
   boost::system::error_code ignored;
-  descriptor_.cancel(ignored);  // the watch on the peer
+  std::ignore = descriptor_.cancel(ignored);  // the watch on the peer
   subscriptions.clear();
   wakeup_.reset();
   co_return in_order;

@@ -229,6 +229,7 @@ TEST_F(EventStreamTest, SilenceIsABreakForTheClient) {
 TEST_F(EventStreamTest, IsBrokenOffNotEndedWhenTheServerStops) {
   start();
   std::vector<std::thread> readers;
+  readers.reserve(20);
   std::atomic<int> broken = 0;
   for (int i = 0; i < 20; ++i)
     readers.emplace_back([&] {

@@ -139,6 +139,7 @@ TEST_F(LimitsTest, SurvivesWithoutDescriptorsAndRecovers) {
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
   std::vector<std::unique_ptr<RawSocket>> clients;
+  clients.reserve(8);
   for (int i = 0; i < 8; ++i) clients.push_back(std::make_unique<RawSocket>(server->port()));
   wait_until([&] { return server->counters().open_connections == 8; });
   // From here on no descriptor is left to the whole process; the sockets of the next clients exist already.

@@ -27,7 +27,7 @@ void parse(MessageParser::Kind kind, std::string_view bytes, size_t step) {
       held.erase(0, *consumed);
     }
   }
-  (void)parser.put_end();
+  if (parser.put_end() && !parser.head_done()) std::abort();
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
+#include <tuple>
 #include <vector>
 
 #include "base/log.h"
@@ -46,7 +47,7 @@ class Server::Impl {
     if (shards_.empty() || site_.stopping.exchange(true)) return;
     asio::post(shards_.front()->executor(), [this] {
       boost::system::error_code ignored;
-      incoming_->close(ignored);
+      std::ignore = incoming_->close(ignored);
       pause_->cancel();
     });
     for (const auto& shard : shards_) shard->begin_stop();

@@ -6,6 +6,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
+#include <tuple>
 
 #include "base/log.h"
 #include "http/shard.h"
@@ -43,7 +44,7 @@ Session::~Session() {
 void Session::cut() {
   cut_ = true;
   boost::system::error_code ignored;
-  descriptor_.cancel(ignored);
+  std::ignore = descriptor_.cancel(ignored);
   if (wakeup_) wakeup_->timer.cancel();
 }
 
@@ -250,7 +251,7 @@ Task<size_t> Session::read_some(std::span<char> space, Monotonic deadline) {
 
 // Not a coroutine itself: it only names what is awaited.
 Task<bool> Session::on_worker(WorkerPool& pool, Work work, bool refusable) {
-  auto initiate = [](auto handler, Executor executor, WorkerPool* target, Work task, bool may_refuse) {
+  auto initiate = [](auto handler, const Executor& executor, WorkerPool* target, Work task, bool may_refuse) {
     auto guard = asio::make_work_guard(executor);
     WorkerPool::Job job = [handler = std::move(handler), task = std::move(task),
                            guard = std::move(guard)](bool run) mutable {

@@ -51,7 +51,7 @@ void Shard::start() {
 
 void Shard::spawn(Task<void> task, const char* name) {
   ++tasks_;
-  asio::co_spawn(context_.get_executor(), std::move(task), [this, name](std::exception_ptr failure) {
+  asio::co_spawn(context_.get_executor(), std::move(task), [this, name](const std::exception_ptr& failure) {
     --tasks_;
     if (failure == nullptr) return;
     try {

@@ -11,7 +11,7 @@ namespace slipway::http {
 
 // Shared by the session and the Notifier's callbacks.
 struct StreamWakeup : std::enable_shared_from_this<StreamWakeup> {
-  explicit StreamWakeup(Executor executor) : timer(executor) {}
+  explicit StreamWakeup(const Executor& executor) : timer(executor) {}
 
   // From any thread; only signals. The timer itself is the shard's.
   void signal() {

@@ -123,6 +123,7 @@ TlsSession TlsContext::session_on(int fd) const {
   TlsSession session(::SSL_new(context_.get()));
   if (session == nullptr) abort_because("OpenSSL gave no session");
   BIO* bio = ::BIO_new(socket_method());
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): OpenSSL's place for it is a pointer
   ::BIO_set_data(bio, reinterpret_cast<void*>(static_cast<intptr_t>(fd)));
   ::BIO_set_init(bio, 1);
   ::SSL_set_bio(session.get(), bio, bio);
