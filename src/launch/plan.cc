@@ -64,6 +64,7 @@ std::map<std::string, std::string> build_environment(const AttemptOrder& order, 
     if (found != site.environment.end() && !found->second.empty()) environment[found->first] = found->second;
   }
   if (!site.path_prefix.empty()) environment["PATH"] = site.path_prefix + ":" + environment["PATH"];
+  if (!site.program_folder.empty()) environment["PATH"] += ":" + site.program_folder;
   for (const auto& [name, value] : site.variables) environment[name] = value;
   // Empty rather than absent when no GPU is granted: a job must not see those of its neighbours.
   environment["CUDA_VISIBLE_DEVICES"] = join_numbers(order.gpu_indices);

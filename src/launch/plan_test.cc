@@ -76,6 +76,16 @@ TEST(LaunchPlan, TheJobsVariablesWinExceptOverThoseOfSlipway) {
   EXPECT_EQ(planned->environment.at("SLIPWAY_TOKEN"), "slw_run_secret");
 }
 
+TEST(LaunchPlan, FindsSlipwayItselfBehindEverythingElseOnThePath) {
+  LaunchSite prepared = site();
+  prepared.path_prefix = "/env/bin";
+  prepared.program_folder = "/opt/slipway/bin";
+  const auto planned = plan(order(), prepared);
+  ASSERT_TRUE(planned);
+  EXPECT_TRUE(planned->environment.at("PATH").starts_with("/env/bin:"));
+  EXPECT_TRUE(planned->environment.at("PATH").ends_with(":/opt/slipway/bin"));
+}
+
 TEST(LaunchPlan, HidesTheGpusOfNeighboursFromAJobWithoutOne) {
   AttemptOrder mine = order();
   mine.gpu_indices.clear();

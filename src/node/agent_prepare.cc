@@ -30,6 +30,11 @@ class Turn {
   bool held_ = false;
 };
 
+std::string own_program_folder() {
+  std::error_code unknown;
+  return std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path().string();
+}
+
 std::map<std::string, std::string> own_environment() {
   std::map<std::string, std::string> variables;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -87,7 +92,8 @@ Result<launch::SupervisorSpec> prepare_attempt(const AttemptSite& site, const At
                                                  .environment = own_environment(),
                                                  .mark = random_base32(20),
                                                  .path_prefix = std::move(environment.path_prefix),
-                                                 .variables = std::move(environment.variables)}));
+                                                 .variables = std::move(environment.variables),
+                                                 .program_folder = own_program_folder()}));
   const std::filesystem::path socket_folder = std::filesystem::path(spec.socket).parent_path();
   if (socket_folder != folder) SLIPWAY_TRY(make_socket_folder(socket_folder));
   return spec;
