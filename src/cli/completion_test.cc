@@ -48,7 +48,7 @@ struct Shell {
 TEST(Complete, OffersCommandsAndSubCommands) {
   Shell shell;
   EXPECT_THAT(shell.words({"su"}), ElementsAre("submit"));
-  EXPECT_THAT(shell.words({"run", "d"}), ElementsAre("download", "diff", "delete"));
+  EXPECT_THAT(shell.words({"run", "d"}), ElementsAre("download", "delete", "diff"));
   EXPECT_THAT(shell.words({""}), Not(Contains("supervise")));
   EXPECT_THAT(shell.asked, IsEmpty());
 }

@@ -97,8 +97,9 @@ void print_cluster(Context& context, const json::object& cluster) {
   facts.add("cluster", text_at(cluster, "name"), Colour::kBold);
   facts.add("nodes", fmt::format("{} (from {} to {})", nodes_text(object_at(cluster, "nodes")),
                                  integer_at(cluster, "min_nodes"), integer_at(cluster, "max_nodes")));
-  facts.add("each with", fmt::format("{} CPUs, {} memory, {} GPUs", number_text(cluster, "cpus"),
-                                     memory_text(cluster), integer_at(cluster, "gpus")));
+  const double cpus = number_at(cluster, "cpus").value_or(0);
+  facts.add("each with", fmt::format("{:g} {}, {} memory, {}", cpus, cpus == 1 ? "CPU" : "CPUs",
+                                     memory_text(cluster), count_of(integer_at(cluster, "gpus"), "GPU")));
   facts.add("stopped after", seconds_text(cluster, "idle_seconds") + " idle");
   facts.add("priority", text_at(cluster, "priority"));
   facts.add("waiting", count_of(integer_at(cluster, "queued_runs"), "run"));

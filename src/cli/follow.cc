@@ -28,11 +28,15 @@ class RunFollower {
         options_(options),
         id_(text_at(run, "id")),
         path_(session.run_path(run)),
+        nodes_(integer_at(object_at(run, "job"), "nodes", 1)),
         attempt_(std::max<int64_t>(integer_at(run, "attempt"), 1)),
         events_(session.connection(), contact_options()) {}
 
   Result<Followed> follow() {
-    // First of all, so that the threads below leave the signals alone.
+    if (options_.log && nodes_ > 1)
+      context_.console.hint(fmt::format(
+          "the first of {} nodes is shown; another: slipway run logs -f {} --rank 1", nodes_, id_));
+    // Before the threads below, so that they leave the signals alone.
     Interruption interruption([this] { leave(); });
     std::thread reader;
     if (options_.log) reader = std::thread([this] { log_status_ = follow_log(); });
@@ -201,6 +205,7 @@ class RunFollower {
   const FollowOptions options_;
   const std::string id_;
   const std::string path_;
+  const int64_t nodes_;
   std::mutex console_mutex_;  // with the two below
   bool there_ = true;
   std::string shown_state_;
@@ -235,8 +240,11 @@ std::string outcome_text(const json::object& run) {
     text += " after " + to_text(Duration(static_cast<int64_t>(*seconds * 1e6)));
   const std::string reason = text_at(run, "reason");
   const int64_t code = integer_at(run, "exit_code");
-  if (code != 0 && text_at(run, "state") == "Failed") text += fmt::format(" with exit code {}", code);
-  if (!reason.empty()) text += ": " + reason;
+  if (!reason.empty()) {
+    text += ": " + reason;
+  } else if (code != 0 && text_at(run, "state") == "Failed") {
+    text += fmt::format(" with exit code {}", code);
+  }
   return printable(text);
 }
 

@@ -56,7 +56,7 @@ TEST(RunPage, TellsTheTimeLineWithDurations) {
             "resources": {"cpus": 2, "memory_bytes": 1073741824, "gpus": 1},
             "git": {"commit": "0123456789abcdef", "branch": "main", "dirty": true}},
     "submitted_at": "2026-11-15T09:57:00Z", "started_at": "2026-11-15T09:58:00Z", "duration_seconds": 61.5,
-    "exit_code": 3, "reason": "exit code 3", "tags": {"owner": "me"}, "skipped": ["outputs/link"], "nodes": ["local-1"]})");
+    "exit_code": 3, "reason": "exited with code 3", "tags": {"owner": "me"}, "skipped": ["outputs/link"], "nodes": ["local-1"]})");
   page.events = json::parse(R"([
     {"seq": 1, "time": "2026-11-15T09:57:00Z", "kind": "submitted", "state": "Queued", "reason": ""},
     {"seq": 2, "time": "2026-11-15T09:57:01.500Z", "kind": "started", "state": "Running", "reason": ""},
@@ -68,11 +68,11 @@ TEST(RunPage, TellsTheTimeLineWithDurations) {
           .as_array();
   const std::string text = run_page_text(page, kNow, 0, false);
   for (const char* part :
-       {"run          digits-1\n", "Failed after 1 min 1 s with exit code 3: exit code 3", "2 of 3",
-        "3 min ago", "2 CPUs, 1.0 GiB, 1 GPU", "0123456789ab on main, with changes", "owner=me",
+       {"run          digits-1\n", "Failed after 1 min 1 s: exited with code 3", "2 of 3", "3 min ago",
+        "2 CPUs, 1.0 GiB, 1 GPU", "0123456789ab on main, with changes", "owner=me",
         "not kept     outputs/link", "loss", "0.125", "slipway run rerun digits-1"})
     EXPECT_THAT(text, HasSubstr(part));
-  EXPECT_THAT(text, HasSubstr("Queued    1.5 s  submitted\n"));
+  EXPECT_THAT(text, HasSubstr("Queued       1.5 s  submitted\n"));
   EXPECT_THAT(text, HasSubstr("Running  1 min 0 s  started\n"));
 }
 
