@@ -1,5 +1,4 @@
 #include "node/agent.h"
-#include "node/process_group.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -10,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "node/process_group.h"
 
 namespace slipway::node {
 namespace {
