@@ -1,4 +1,5 @@
-// Builds {fmt}'s compiled part from its own headers: the functions and templates those headers declare extern.
+// Builds {fmt}'s compiled part from its own headers: the functions and templates those headers declare
+// extern.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

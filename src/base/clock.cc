@@ -20,7 +20,8 @@ std::string to_iso8601(Timestamp time) {
     micros += 1'000'000;
     --seconds;
   }
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(seconds)), micros / 1000);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(seconds)),
+                     micros / 1000);
 }
 
 std::string to_text(Duration duration) {

@@ -44,7 +44,9 @@ const Row& row_of(ErrorCode code) {
 
 }  // namespace
 
-std::string_view error_name(ErrorCode code) { return row_of(code).name; }
+std::string_view error_name(ErrorCode code) {
+  return row_of(code).name;
+}
 
 ErrorCode error_code_from_name(std::string_view name) {
   for (const Row& row : kTable)
@@ -52,7 +54,9 @@ ErrorCode error_code_from_name(std::string_view name) {
   return ErrorCode::kInternal;
 }
 
-int http_status(ErrorCode code) { return row_of(code).http_status; }
+int http_status(ErrorCode code) {
+  return row_of(code).http_status;
+}
 
 ErrorCode error_code_from_status(int http_status) {
   for (const Row& row : kTable)
@@ -60,7 +64,9 @@ ErrorCode error_code_from_status(int http_status) {
   return http_status >= 400 && http_status < 500 ? ErrorCode::kInvalidArgument : ErrorCode::kInternal;
 }
 
-int exit_code(ErrorCode code) { return row_of(code).exit_code; }
+int exit_code(ErrorCode code) {
+  return row_of(code).exit_code;
+}
 
 Error errno_error(int errno_value, std::string_view doing) {
   const bool full = errno_value == ENOSPC || errno_value == EDQUOT;

@@ -62,7 +62,8 @@ Status replace_file(const fs::path& path, std::string_view content, mode_t mode)
     if (written && ::fsync(fd.get()) != 0) written = fail(errno_error(errno, "sync"));
     if (!written) {
       ::unlink(aside.c_str());
-      return fail(Error{written.error().code, fmt::format("writing {}: {}", path.string(), written.error().message),
+      return fail(Error{written.error().code,
+                        fmt::format("writing {}: {}", path.string(), written.error().message),
                         written.error().next, written.error().detail});
     }
   }
@@ -108,7 +109,8 @@ Result<UniqueFd> open_beneath(int folder_fd, std::string_view relative, int flag
     if (at) fd = ::openat(at.get(), path.c_str() + start, flags | O_NOFOLLOW | O_CLOEXEC, mode);
   }
   if (fd >= 0) return UniqueFd(static_cast<int>(fd));
-  if (errno == ENOENT || errno == ENOTDIR) return fail(ErrorCode::kNotFound, fmt::format("there is no file {}", path));
+  if (errno == ENOENT || errno == ENOTDIR)
+    return fail(ErrorCode::kNotFound, fmt::format("there is no file {}", path));
   return fail(errno_error(errno, fmt::format("open {}", path)));
 }
 

@@ -27,16 +27,16 @@ Status make_folders(const std::filesystem::path& path);
 Status write_all(int fd, std::string_view bytes);
 Status sync_folder(const std::filesystem::path& folder);
 
-// Opens `relative` below `folder` with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS): "..", absolute paths and
-// links out of the folder fail. Falls back to a check of each component where the kernel lacks the call.
+// Opens `relative` below `folder` with openat2(RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS): "..", absolute paths
+// and links out of the folder fail. Falls back to a check of each component where the kernel lacks the call.
 Result<UniqueFd> open_beneath(int folder_fd, std::string_view relative, int flags, mode_t mode = 0600);
 
-// Opens the folder `relative` below `folder` ("" is that itself), creating what is missing with 0755; links are not
-// followed.
+// Opens the folder `relative` below `folder` ("" is that itself), creating what is missing with 0755; links
+// are not followed.
 Result<UniqueFd> make_folders_beneath(int folder_fd, std::string_view relative);
 
-// True when `path` is relative, has no empty, "." or ".." component, no NUL and no backslash, and each component
-// has at most 255 bytes: a logical path that may become a file below a folder of ours.
+// True when `path` is relative, has no empty, "." or ".." component, no NUL and no backslash, and each
+// component has at most 255 bytes: a logical path that may become a file below a folder of ours.
 bool is_clean_relative_path(std::string_view path);
 
 // When that process was started, in clock ticks since boot; nullopt: there is none.

@@ -27,9 +27,9 @@ class Id {
   std::string value_;
 };
 
-using RunId = Id<struct RunTag>;                // "digits-x7k2mq9w": experiment, dash, 8 random characters
-using NodeId = Id<struct NodeTag>;              // "cpu-cluster-3f9a": cluster, dash, 4 or more random characters
-using TokenId = Id<struct TokenTag>;            // the public part of a token
+using RunId = Id<struct RunTag>;      // "digits-x7k2mq9w": experiment, dash, 8 random characters
+using NodeId = Id<struct NodeTag>;    // "cpu-cluster-3f9a": cluster, dash, 4 or more random characters
+using TokenId = Id<struct TokenTag>;  // the public part of a token
 using WorkspaceName = Id<struct WorkspaceTag>;
 using ExperimentName = Id<struct ExperimentTag>;
 using ClusterName = Id<struct ClusterTag>;

@@ -28,8 +28,8 @@ Result<json::value> parse_json(std::string_view text, std::string_view what);
 // The same, and the document must be an object.
 Result<json::object> parse_json_object(std::string_view text, std::string_view what);
 
-// Reads the fields of one object and remembers the first thing that is wrong, so that a reader is a plain list
-// of fields with one check at the end:
+// Reads the fields of one object and remembers the first thing that is wrong, so that a reader is a plain
+// list of fields with one check at the end:
 //
 //   JsonFields fields(object, "the job");
 //   fields.required("command", job.command);

@@ -20,11 +20,11 @@ enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
 class LogValue {
  public:
-  LogValue(const char* text) : text_(text) {}            // NOLINT(google-explicit-constructor)
-  LogValue(std::string_view text) : text_(text) {}       // NOLINT(google-explicit-constructor)
-  LogValue(const std::string& text) : text_(text) {}     // NOLINT(google-explicit-constructor)
+  LogValue(const char* text) : text_(text) {}         // NOLINT(google-explicit-constructor)
+  LogValue(std::string_view text) : text_(text) {}    // NOLINT(google-explicit-constructor)
+  LogValue(const std::string& text) : text_(text) {}  // NOLINT(google-explicit-constructor)
   template <class Tag>
-  LogValue(const Id<Tag>& id) : text_(id.str()) {}       // NOLINT(google-explicit-constructor)
+  LogValue(const Id<Tag>& id) : text_(id.str()) {}  // NOLINT(google-explicit-constructor)
   template <class T>
     requires std::integral<T> || std::floating_point<T>
   LogValue(T number) : text_(fmt::format("{}", number)) {}  // NOLINT(google-explicit-constructor)
@@ -48,10 +48,18 @@ using LogFields = std::initializer_list<LogField>;
 void configure_log(LogLevel level, const std::string& file = "");
 
 void log(LogLevel level, std::string_view event, LogFields fields);
-inline void log_debug(std::string_view event, LogFields fields = {}) { log(LogLevel::kDebug, event, fields); }
-inline void log_info(std::string_view event, LogFields fields = {}) { log(LogLevel::kInfo, event, fields); }
-inline void log_warning(std::string_view event, LogFields fields = {}) { log(LogLevel::kWarning, event, fields); }
-inline void log_error(std::string_view event, LogFields fields = {}) { log(LogLevel::kError, event, fields); }
+inline void log_debug(std::string_view event, LogFields fields = {}) {
+  log(LogLevel::kDebug, event, fields);
+}
+inline void log_info(std::string_view event, LogFields fields = {}) {
+  log(LogLevel::kInfo, event, fields);
+}
+inline void log_warning(std::string_view event, LogFields fields = {}) {
+  log(LogLevel::kWarning, event, fields);
+}
+inline void log_error(std::string_view event, LogFields fields = {}) {
+  log(LogLevel::kError, event, fields);
+}
 
 // For broken invariants only: logs where and why, and aborts.
 [[noreturn]] void abort_because(std::string_view why);

@@ -20,7 +20,9 @@ inline std::unexpected<Error> fail(ErrorCode code, std::string message, std::str
       Error{.code = code, .message = std::move(message), .next = std::move(next), .detail = ""});
 }
 
-inline std::unexpected<Error> fail(Error error) { return std::unexpected(std::move(error)); }
+inline std::unexpected<Error> fail(Error error) {
+  return std::unexpected(std::move(error));
+}
 
 }  // namespace slipway
 
@@ -28,16 +30,17 @@ inline std::unexpected<Error> fail(Error error) { return std::unexpected(std::mo
 #define SLIPWAY_CONCAT(a, b) SLIPWAY_CONCAT_INNER(a, b)
 
 // Leaves the function with the error of `expression`, a Status, if it has one.
-#define SLIPWAY_TRY(expression)                                                   \
-  do {                                                                            \
-    if (auto slipway_status = (expression); !slipway_status) [[unlikely]]         \
-      return std::unexpected(std::move(slipway_status).error());                  \
+#define SLIPWAY_TRY(expression)                                           \
+  do {                                                                    \
+    if (auto slipway_status = (expression); !slipway_status) [[unlikely]] \
+      return std::unexpected(std::move(slipway_status).error());          \
   } while (false)
 
 // `SLIPWAY_ASSIGN(auto run, find_run(id));` declares the value, or leaves the function with the error.
 #define SLIPWAY_ASSIGN(declaration, expression) \
   SLIPWAY_ASSIGN_INNER(SLIPWAY_CONCAT(slipway_result_, __LINE__), declaration, expression)
-#define SLIPWAY_ASSIGN_INNER(result, declaration, expression)                     \
-  auto result = (expression);                                                     \
-  if (!result) [[unlikely]] return std::unexpected(std::move(result).error());    \
+#define SLIPWAY_ASSIGN_INNER(result, declaration, expression) \
+  auto result = (expression);                                 \
+  if (!result) [[unlikely]]                                   \
+    return std::unexpected(std::move(result).error());        \
   declaration = std::move(result).value()

@@ -217,8 +217,7 @@ std::vector<Check> all_checks(const Context& context) {
   constexpr Program kPrograms[] = {
       {"python3", "--version", "for jobs in Python", "apt install python3 python3-venv"},
       {"git", "--version", "records the commit a run was made from", "apt install git"},
-      {"uv", "--version", "builds Python environments quickly",
-       "python3 -m pip install uv"},
+      {"uv", "--version", "builds Python environments quickly", "python3 -m pip install uv"},
   };
   for (const Program& program : kPrograms) checks.push_back(check_program(program));
   checks.push_back(check_containers());

@@ -54,8 +54,8 @@ void set_options(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
 }
 
-// Nobody listens, the port is one the kernel hands out to clients, and it has handed out that very one: TCP then
-// connects the socket to itself. Kept, it would also keep the server that is to come back from its port.
+// Nobody listens, the port is one the kernel hands out to clients, and it has handed out that very one: TCP
+// then connects the socket to itself. Kept, it would also keep the server that is to come back from its port.
 bool is_connected_to_itself(int fd) {
   sockaddr_storage here{};
   sockaddr_storage there{};

@@ -13,8 +13,8 @@
 
 namespace slipway {
 
-// A share of one node. All zero means the whole node; otherwise CPUs or memory that are 0 follow, in proportion, what
-// is named (compute/shares.h).
+// A share of one node. All zero means the whole node; otherwise CPUs or memory that are 0 follow, in
+// proportion, what is named (compute/shares.h).
 struct Resources {
   double cpus = 0;
   uint64_t memory_bytes = 0;
@@ -35,16 +35,16 @@ struct Job {
   std::string display_name;
   ClusterName compute{"local"};
   std::string environment = "system";
-  std::vector<std::string> command;              // passed to execve as it is, never to a shell
-  std::string snapshot;                          // digest of the source's manifest; empty: no source
+  std::vector<std::string> command;  // passed to execve as it is, never to a shell
+  std::string snapshot;              // digest of the source's manifest; empty: no source
   std::map<std::string, std::string> tags;
   std::map<std::string, std::string> variables;  // environment variables
   int nodes = 1;
-  Resources resources;                           // on each node
-  Duration timeout{0};                           // of the running phase; 0: none
-  Duration grace = std::chrono::seconds(10);     // between SIGTERM and SIGKILL
-  int max_attempts = 3;                          // starts in all, when nodes are lost
-  GitState git;                                  // empty commit: not a repository
+  Resources resources;                        // on each node
+  Duration timeout{0};                        // of the running phase; 0: none
+  Duration grace = std::chrono::seconds(10);  // between SIGTERM and SIGKILL
+  int max_attempts = 3;                       // starts in all, when nodes are lost
+  GitState git;                               // empty commit: not a repository
   bool operator==(const Job&) const = default;
 };
 

@@ -59,13 +59,13 @@ Result<AttemptOrder> attempt_order_from_json(const json::object& object);
 
 // How the process of an attempt ended.
 struct ExitStatus {
-  int code = 0;            // of the process; 128 + signal when a signal ended it
+  int code = 0;  // of the process; 128 + signal when a signal ended it
   int signal = 0;
   bool out_of_memory = false;
   bool timed_out = false;
   bool canceled = false;
   bool killed_after_grace = false;  // SIGTERM was ignored
-  std::string reason;               // a sentence when it did not end well: "killed: out of memory (limit 512 MiB)"
+  std::string reason;  // a sentence when it did not end well: "killed: out of memory (limit 512 MiB)"
   Timestamp started;
   Timestamp ended;
   bool good() const { return code == 0 && signal == 0 && !timed_out && !canceled && reason.empty(); }

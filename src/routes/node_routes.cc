@@ -70,8 +70,8 @@ Result<Response> enrol(Services& services, const Request& request) {
   return http::json_response(answer);
 }
 
-// An agent that listens is alive: after a restart of the server its node takes work at once, not only with the next
-// heartbeat.
+// An agent that listens is alive: after a restart of the server its node takes work at once, not only with
+// the next heartbeat.
 Result<Response> orders(Services& services, const Request& request) {
   SLIPWAY_TRY(services.orchestrator.node_heard_from(node_of(request)));
   return http::event_response(runs::order_stream(services.database, services.nodes, node_of(request)));

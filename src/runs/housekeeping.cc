@@ -25,10 +25,7 @@ Timestamp before(Timestamp now, Duration age) {
 
 Housekeeping::Housekeeping(store::Database& database, blobs::BlobStore& blobs, LogStore& logs,
                            const Clock& clock)
-    : database_(database),
-      logs_(logs),
-      clock_(clock),
-      sweeper_(database, blobs, clock, kBlobGrace) {}
+    : database_(database), logs_(logs), clock_(clock), sweeper_(database, blobs, clock, kBlobGrace) {}
 
 void Housekeeping::start() {
   thread_ = std::thread([this] { loop(); });
