@@ -36,6 +36,7 @@ class Slipway:
         self.env = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "LANG": "C.UTF-8", **SANITIZERS}
         self.env.update(env or {})
         self.started = False
+        self._url = ""
 
     # -- life -----------------------------------------------------------------------------------------------
 
@@ -51,7 +52,7 @@ class Slipway:
 
     def again(self, **kwargs):
         """Starts the server of this home again at the address it had, as the agents still know it."""
-        port = self.url.rpartition(":")[2]
+        port = self.url.rpartition(":")[2] if self.url else 0
         return self.up(listen=f"127.0.0.1:{port}", **kwargs)
 
     @property
@@ -62,7 +63,7 @@ class Slipway:
     def url(self):
         with contextlib.suppress(FileNotFoundError):
             self._url = self.about["url"]
-        return self._url
+        return self._url  # where it was last, while it is away
 
     @property
     def server_pid(self):
