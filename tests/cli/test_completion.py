@@ -1,7 +1,6 @@
 """The completion scripts, loaded into the shells they are for."""
 
 import os
-import shutil
 import subprocess
 
 import pytest
@@ -65,7 +64,6 @@ def test_bash(slipway, run):
     assert bash(slipway, "submit", "jo") == ["job.yaml"]
 
 
-@pytest.mark.skipif(not shutil.which("fish"), reason="fish is not installed")
 def test_fish(slipway, run):
     assert fish(slipway, "slipway run sh") == ["show"]
     assert fish(slipway, "slipway run show compl") == [run]
@@ -73,7 +71,6 @@ def test_fish(slipway, run):
     assert fish(slipway, "slipway run list --state Comp") == ["Completed"]
 
 
-@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
 @pytest.mark.parametrize(
     "typed, whole", [("slipway run sh", "run show"), ("slipway submit --exp", "--experiment")]
 )
@@ -82,7 +79,6 @@ def test_zsh(slipway, typed, whole):
     assert whole in result.stdout, result
 
 
-@pytest.mark.skipif(not shutil.which("zsh"), reason="zsh is not installed")
 def test_zsh_completes_runs(slipway, run):
     result = in_shell(slipway, "zsh", "-f", "-s", "slipway run show compl", run, stdin=ZSH)
     assert run in result.stdout, result
