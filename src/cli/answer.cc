@@ -59,8 +59,10 @@ const json::array& array_at(const json::object& object, std::string_view name) {
 }
 
 std::vector<std::string> texts_at(const json::object& object, std::string_view name) {
+  const json::array& items = array_at(object, name);
   std::vector<std::string> texts;
-  for (const json::value& item : array_at(object, name)) texts.push_back(value_text(item));
+  texts.reserve(items.size());
+  for (const json::value& item : items) texts.push_back(value_text(item));
   return texts;
 }
 

@@ -80,6 +80,7 @@ class Reader {
 
   Status unknown(const YAML::Node& node, const std::string& key, const Keys& keys) const {
     std::vector<std::string> names;
+    names.reserve(keys.size());
     for (const auto& [name, setter] : keys) names.push_back(name);
     const std::string nearest = nearest_word(key, names);
     return wrong(node, fmt::format("unknown key '{}'", printable(key, 64)),

@@ -81,6 +81,7 @@ bool confirmed(Context& context, const std::string& question) {
 Result<int> delete_runs(Context& context, const std::vector<std::string>& names, bool yes) {
   SLIPWAY_ASSIGN(Session session, Session::open(context));
   std::vector<json::object> runs;
+  runs.reserve(names.size());
   for (const std::string& name : names) {
     SLIPWAY_ASSIGN(json::object run, session.find_run(name));
     runs.push_back(std::move(run));

@@ -26,6 +26,7 @@ std::string added(std::string_view text, bool colour) {
 std::string text_of(const json::value& value) {
   if (!value.is_array()) return value_text(value);
   std::vector<std::string> words;
+  words.reserve(value.get_array().size());
   for (const json::value& item : value.get_array()) words.push_back(value_text(item));
   return join_words(words);
 }

@@ -64,6 +64,7 @@ Result<std::vector<client::RemoteFile>> chosen_files(Session& session, const jso
     }
   }
   std::vector<client::RemoteFile> all;
+  all.reserve(found.size());
   for (auto& [path, file] : found) all.push_back(std::move(file));
   return all;
 }

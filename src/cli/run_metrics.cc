@@ -17,6 +17,7 @@ constexpr size_t kCurvePoints = 1000;
 
 std::vector<double> values_of(const json::array& points) {
   std::vector<double> values;
+  values.reserve(points.size());
   for (const json::value& point : points) values.push_back(number_at(point.as_object(), "value").value_or(0));
   return values;
 }
