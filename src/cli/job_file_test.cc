@@ -74,7 +74,8 @@ TEST(JobFile, NamesThePlaceOfAWrongValue) {
   EXPECT_THAT(error_of("timeout: soon").message, StartsWith("job.yaml:1:10: 'soon' is not a duration"));
   EXPECT_THAT(error_of("resources: {memory: lots}").message,
               StartsWith("job.yaml:1:21: 'lots' is not a size"));
-  EXPECT_THAT(error_of("experiment: a/b").message, StartsWith("job.yaml:1:13: 'a/b' is not a valid experiment name"));
+  EXPECT_THAT(error_of("experiment: a/b").message,
+              StartsWith("job.yaml:1:13: 'a/b' is not a valid experiment name"));
   EXPECT_THAT(error_of("tags: [a, b]").message, StartsWith("job.yaml:1:7: "));
   EXPECT_THAT(error_of("command: {a: b}").message, StartsWith("job.yaml:1:10: "));
   EXPECT_THAT(error_of("command: \"a 'b\"").message, StartsWith("job.yaml:1:10: a quote"));

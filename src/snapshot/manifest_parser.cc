@@ -133,7 +133,7 @@ class Handler {
 
   bool on_number(uint64_t number, ErrorOut& out) {
     if (place_ == Place::kTop && field_ == kVersion)
-      return number == 1 || refuse(out, ErrorCode::kUnsupported,
+      return number == 1 || refuse(out, ErrorCode::kInvalidArgument,
                                    fmt::format("the manifest has version {}; this program knows 1", number));
     if (place_ != Place::kEntry) return wrong_type(out);
     if (field_ == kSize) {
