@@ -52,6 +52,11 @@ void Orchestrator::start_nodes(const ClusterKey& key, int count) {
     capacity = found->second.size.capacity;
   }
   for (int i = 0; i < count; ++i) {
+    {
+      // A node takes a while to start: a server that is told to stop does not begin with the rest of many.
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+    }
     compute::NodeRecord node;
     node.id = compute::new_node_id(key.name);
     node.cluster = key;

@@ -78,7 +78,8 @@ def test_requests_made_from_the_description_find_no_fault(slipway, tmp_path):
             f"--url={slipway.url}",
             f"--header=Authorization: Bearer {slipway.token}",
             "--checks=not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance",
-            r"--exclude-path-regex=(stream|orders|shutdown|tokens/\{token\})$",
+            # Without creating clusters: one of a thousand warm nodes is a thousand real processes here.
+            r"--exclude-path-regex=(stream|orders|shutdown|tokens/\{token\}|compute)$",
             "--phases=examples,coverage,fuzzing",
             "--max-examples=8",
             "--seed=1",
