@@ -2,6 +2,8 @@
 add_library(slipway_flags INTERFACE)
 target_compile_options(slipway_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wconversion
                                                -Wsign-conversion -Wimplicit-fallthrough -Werror -fno-plt)
+# A precompiled header without the time it was made: ccache can answer from it.
+target_compile_options(slipway_flags INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 target_compile_definitions(slipway_flags INTERFACE SLIPWAY_VERSION="${PROJECT_VERSION}")
 target_link_libraries(slipway_flags INTERFACE fmt_static Threads::Threads)
 target_link_options(slipway_flags INTERFACE -fuse-ld=lld-19 -static-libstdc++ -static-libgcc)

@@ -21,10 +21,14 @@ function(slipway_library name)
     target_link_libraries(${target} PUBLIC slipway_${dependency})
   endforeach()
 
+  set(common_headers ${CMAKE_CURRENT_SOURCE_DIR}/precompiled.h)
+  slipway_precompile(${target} OWNER slipway_base HEADERS ${common_headers})
+
   if(tests AND SLIPWAY_TESTS)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE ${target} GTest::gmock GTest::gtest_main)
     target_compile_definitions(${name}_test PRIVATE SLIPWAY_SOURCE_FOLDER="${CMAKE_SOURCE_DIR}")
+    slipway_precompile(${name}_test OWNER base_test HEADERS ${common_headers} <gmock/gmock.h> <gtest/gtest.h>)
     add_test(NAME ${name} COMMAND ${name}_test)
     # One entry a folder keeps ctest's table readable; the program itself runs every case.
     set_tests_properties(${name} PROPERTIES TIMEOUT 300)
