@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/digest.h"
+#include "protocol/environment.h"
 
 namespace slipway {
 namespace {
@@ -118,7 +119,8 @@ Status check_bounds(const Job& job) {
 Status check_texts(const Job& job) {
   SLIPWAY_TRY(check_name(job.experiment.str(), "experiment"));
   SLIPWAY_TRY(check_name(job.compute.str(), "cluster"));
-  SLIPWAY_TRY(check_name(job.environment, "environment", 128));
+  if (auto reference = parse_environment_reference(job.environment); !reference)
+    return fail(std::move(reference).error());
   SLIPWAY_TRY(check_text(job.display_name, "display name", 256));
   SLIPWAY_TRY(check_text(job.git.commit, "git commit", kMaxText));
   SLIPWAY_TRY(check_text(job.git.branch, "git branch", kMaxText));
@@ -172,6 +174,8 @@ json::object to_json(const Job& job) {
           {"snapshot", job.snapshot},
           {"tags", to_json(job.tags)},
           {"variables", to_json(job.variables)},
+          {"inputs", to_json(job.inputs)},
+          {"outputs", to_json(job.outputs)},
           {"nodes", job.nodes},
           {"resources", to_json(job.resources)},
           {"timeout_seconds", seconds_of(job.timeout)},
@@ -186,6 +190,8 @@ Result<Job> job_from_json(const json::object& object) {
   double grace = static_cast<double>(job.grace.count()) / 1e6;
   json::object resources;
   json::object git;
+  json::object inputs;
+  json::object outputs;
   JsonFields fields(object, "the job");
   fields.optional("experiment", job.experiment);
   fields.optional("display_name", job.display_name);
@@ -195,6 +201,8 @@ Result<Job> job_from_json(const json::object& object) {
   fields.optional("snapshot", job.snapshot);
   fields.optional("tags", job.tags);
   fields.optional("variables", job.variables);
+  fields.optional("inputs", inputs);
+  fields.optional("outputs", outputs);
   fields.optional("nodes", job.nodes);
   fields.optional("resources", resources);
   fields.optional("timeout_seconds", timeout);
@@ -203,6 +211,8 @@ Result<Job> job_from_json(const json::object& object) {
   fields.optional("git", git);
   SLIPWAY_TRY(fields.finish());
   SLIPWAY_ASSIGN(job.resources, resources_from_json(resources));
+  SLIPWAY_ASSIGN(job.inputs, job_inputs_from_json(inputs));
+  SLIPWAY_ASSIGN(job.outputs, job_outputs_from_json(outputs));
   SLIPWAY_ASSIGN(job.git, git_from_json(git));
   SLIPWAY_ASSIGN(job.timeout, duration_from(timeout, "timeout_seconds", kMaxSeconds));
   SLIPWAY_ASSIGN(job.grace, duration_from(grace, "grace_seconds", kMaxGraceSeconds));

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/json.h"
+#include "protocol/data.h"
 
 namespace slipway {
 
@@ -34,11 +35,13 @@ struct Job {
   ExperimentName experiment{"default"};
   std::string display_name;
   ClusterName compute{"local"};
-  std::string environment = "system";
-  std::vector<std::string> command;  // passed to execve as it is, never to a shell
-  std::string snapshot;              // digest of the source's manifest; empty: no source
+  std::string environment = "system";  // NAME, NAME:VERSION or curated/NAME; recorded with its version
+  std::vector<std::string> command;    // passed to execve as it is, never to a shell
+  std::string snapshot;                // digest of the source's manifest; empty: no source
   std::map<std::string, std::string> tags;
   std::map<std::string, std::string> variables;  // environment variables
+  JobInputs inputs;
+  JobOutputs outputs;
   int nodes = 1;
   Resources resources;                        // on each node
   Duration timeout{0};                        // of the running phase; 0: none

@@ -90,9 +90,13 @@ Result<NodeCapacity> node_capacity_from_json(const json::object& object) {
 json::object to_json(const AttemptOrder& order) {
   json::array peers;
   for (const Peer& peer : order.peers) peers.emplace_back(to_json(peer));
+  json::array inputs;
+  for (const InputOrder& input : order.inputs) inputs.emplace_back(to_json(input));
   return {{"key", to_json(order.key)},
           {"workspace", order.workspace.str()},
           {"job", to_json(order.job)},
+          {"environment", to_json(order.environment)},
+          {"inputs", std::move(inputs)},
           {"peers", std::move(peers)},
           {"granted", to_json(order.granted)},
           {"gpu_indices", json::array(order.gpu_indices.begin(), order.gpu_indices.end())},
@@ -104,6 +108,8 @@ Result<AttemptOrder> attempt_order_from_json(const json::object& object) {
   AttemptOrder order;
   json::object key;
   json::object job;
+  json::object environment;
+  json::array inputs;
   json::array peers;
   json::object granted;
   json::array gpu_indices;
@@ -112,6 +118,8 @@ Result<AttemptOrder> attempt_order_from_json(const json::object& object) {
   fields.required("key", key);
   fields.required("workspace", order.workspace);
   fields.required("job", job);
+  fields.optional("environment", environment);
+  fields.optional("inputs", inputs);
   fields.optional("peers", peers);
   fields.required("granted", granted);
   fields.optional("gpu_indices", gpu_indices);
@@ -121,6 +129,12 @@ Result<AttemptOrder> attempt_order_from_json(const json::object& object) {
   SLIPWAY_ASSIGN(order.key, attempt_key_from_json(key));
   SLIPWAY_TRY(check_name(order.workspace.str(), "workspace"));
   SLIPWAY_ASSIGN(order.job, job_from_json(job));
+  SLIPWAY_ASSIGN(order.environment, environment_order_from_json(environment));
+  for (const json::value& item : inputs) {
+    if (!item.is_object()) return fail(ErrorCode::kInvalidArgument, "an input of the order is not an object");
+    SLIPWAY_ASSIGN(InputOrder input, input_order_from_json(item.get_object()));
+    order.inputs.push_back(std::move(input));
+  }
   SLIPWAY_ASSIGN(order.granted, resources_from_json(granted));
   for (const json::value& item : peers) {
     SLIPWAY_ASSIGN(Peer peer, peer_from_json(item));

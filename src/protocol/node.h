@@ -9,6 +9,7 @@
 #include "base/ids.h"
 #include "base/json.h"
 #include "base/secret.h"
+#include "protocol/environment.h"
 #include "protocol/job.h"
 
 namespace slipway {
@@ -47,6 +48,8 @@ struct AttemptOrder {
   AttemptKey key;
   WorkspaceName workspace;
   Job job;
+  EnvironmentOrder environment;
+  std::vector<InputOrder> inputs;
   std::vector<Peer> peers;       // of all ranks, by rank
   Resources granted;             // what the node has set aside: cpus and memory never 0
   std::vector<int> gpu_indices;  // for CUDA_VISIBLE_DEVICES

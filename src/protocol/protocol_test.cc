@@ -21,6 +21,15 @@ Job full_job() {
   job.timeout = std::chrono::hours(2);
   job.grace = std::chrono::milliseconds(1500);
   job.max_attempts = 5;
+  job.environment = "curated/pytorch:2";
+  job.inputs = {
+      {"mnist", {.dataset = "mnist:2", .mode = DataMode::kDownload, .path = "data", .verify = false}}};
+  job.outputs = {{"model",
+                  {.datastore = "images",
+                   .path = "runs/{run-id}",
+                   .mode = OutputMode::kMount,
+                   .register_as = "models",
+                   .overwrite = true}}};
   job.git = {.commit = "abc", .branch = "main", .remote = "https://example.org/r.git", .dirty = true};
   return job;
 }
@@ -99,6 +108,19 @@ TEST(AttemptOrder, ComesBackTheSameFromItsJson) {
   order.key = {.run = RunId("digits-x7k2mq9w"), .attempt = 2, .rank = 1};
   order.workspace = WorkspaceName("default");
   order.job = full_job();
+  order.environment.name = "tf";
+  order.environment.version = 3;
+  order.environment.definition.python = "3.6.2";
+  order.environment.definition.pip = {"numpy==1.19"};
+  order.environment.definition.container.image = "debian";
+  order.environment.substitutions = {{.kind = "package", .from = "tensorflow-gpu", .to = "tensorflow-cpu"}};
+  order.environment.lock = "numpy==1.19";
+  InputOrder& input = order.inputs.emplace_back();
+  input.name = "mnist";
+  input.dataset = "mnist";
+  input.version = 2;
+  input.manifest = "d";
+  input.wanted.dataset = "mnist:2";
   order.peers = {{0, NodeId("gpu-3f9a"), "10.0.0.1"}, {1, NodeId("gpu-77ab"), "10.0.0.2"}};
   order.granted = {.cpus = 4, .memory_bytes = 1 << 30, .gpus = 1};
   order.gpu_indices = {3};
@@ -111,10 +133,42 @@ TEST(AttemptOrder, ComesBackTheSameFromItsJson) {
   EXPECT_EQ(again->job, order.job);
   ASSERT_EQ(again->peers.size(), 2U);
   EXPECT_EQ(again->peers[1].address, "10.0.0.2");
+  EXPECT_EQ(again->environment.definition, order.environment.definition);
+  EXPECT_EQ(again->environment.substitutions, order.environment.substitutions);
+  EXPECT_EQ(again->environment.lock, order.environment.lock);
+  ASSERT_EQ(again->inputs.size(), 1U);
+  EXPECT_EQ(again->inputs[0].wanted, order.inputs[0].wanted);
+  EXPECT_EQ(again->inputs[0].version, 2);
   EXPECT_EQ(again->granted, order.granted);
   EXPECT_EQ(again->gpu_indices, order.gpu_indices);
   EXPECT_EQ(again->run_token.reveal(), "slw_a_b");
   EXPECT_EQ(again->log_quota_bytes, order.log_quota_bytes);
+}
+
+TEST(EnvironmentReference, NamesANewestOrAnExactVersion) {
+  EXPECT_EQ(*parse_environment_reference("tf"), (EnvironmentReference{.name = "tf", .version = 0}));
+  EXPECT_EQ(*parse_environment_reference("curated/tf:3"),
+            (EnvironmentReference{.name = "curated/tf", .version = 3}));
+  for (const char* bad : {"", "a/b", "tf:", "tf:0", "tf:x", "tf:1:2", "../tf", "curated/", "tf:99999999999"})
+    EXPECT_FALSE(parse_environment_reference(bad)) << bad;
+}
+
+TEST(EnvironmentDefinition, RefusesAnImageBesideADockerfile) {
+  const auto both = environment_definition_from_json(
+      *parse_json_object(R"({"container":{"image":"a","dockerfile":"FROM b"}})", "it"));
+  ASSERT_FALSE(both);
+  EXPECT_EQ(both.error().message, "the environment names both an image and a Dockerfile");
+}
+
+TEST(EnvironmentDefinition, RefusesAnEntryOfSeveralLines) {
+  EXPECT_FALSE(
+      environment_definition_from_json(*parse_json_object(R"({"pip":["a\n-r /etc/passwd"]})", "it")));
+}
+
+TEST(JobInputs, RefuseANameThatCannotBeAVariable) {
+  for (const char* bad :
+       {R"({"1a":{"dataset":"d"}})", R"({"a-b":{"dataset":"d"}})", R"({"":{"dataset":"d"}})"})
+    EXPECT_FALSE(job_inputs_from_json(*parse_json_object(bad, "it"))) << bad;
 }
 
 TEST(ExitStatus, ComesBackTheSameFromItsJson) {
