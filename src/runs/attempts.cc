@@ -64,6 +64,8 @@ Result<AttemptOrder> Attempts::claim(const NodeId& node, const AttemptKey& key) 
     order = {.key = key,
              .workspace = run.workspace,
              .job = run.job,
+             .environment = {},
+             .inputs = {},
              .peers = {},
              .granted = part.granted,
              .gpu_indices = part.gpu_indices,
