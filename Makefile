@@ -3,7 +3,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build install test lint format bench soak clean
+.PHONY: help demo build install wheel test lint format bench soak clean
 
 help:            ## this list
 	@awk -F ' *## *' '/^[a-z]+:.*##/ {sub(/:.*/, "", $$1); printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -18,6 +18,9 @@ build:           ## the release program at build/release/slipway
 
 install: build   ## into PREFIX (default /usr/local)
 	cmake --install build/release --prefix "$(DESTDIR)$(PREFIX)"
+
+wheel: build     ## dist/slipway-...whl: the Python package with the program in it
+	@python3 python/build_wheels.py --out dist --binary build/release/slipway
 
 test:            ## every test; what .ci/run calls
 	@scripts/install-dependencies build test
@@ -42,4 +45,4 @@ soak:            ## fuzzers and kill loops for MINUTES (default 10)
 	@scripts/soak
 
 clean:           ## remove build folders, test tools and the demo's home
-	rm -rf build .venv .slipway .pytest_cache .ruff_cache .hypothesis
+	rm -rf build dist .venv .slipway .pytest_cache .ruff_cache .hypothesis
