@@ -67,6 +67,10 @@ class Client::Impl {
     ClientResponse response;
     response.status = connection_->head().status;
     response.headers = connection_->head().headers;
+    if (Status wanted = call.on_head ? call.on_head(response) : Status(); !wanted) {
+      give_up();
+      return fail(std::move(wanted).error());
+    }
     const bool to_sink = call.sink && response.status / 100 == 2;
     for (;;) {
       auto piece = next_piece();

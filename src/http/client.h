@@ -35,6 +35,9 @@ using BodySource = std::function<Result<std::string_view>()>;
 // Takes a response's body piece by piece; an error ends the transfer with it.
 using BodySink = std::function<Status(std::string_view)>;
 
+// Looks at status and headers before the body comes; an error ends the transfer with it.
+using OnHead = std::function<Status(const ClientResponse&)>;
+
 struct Call {
   Method method = Method::kGet;
   std::string target = {};  // path and query, already encoded
@@ -44,6 +47,7 @@ struct Call {
   BodySource source = {};  // instead of body
   uint64_t source_length = 0;
   BodySink sink = {};  // for 2xx answers: instead of ClientResponse::body
+  OnHead on_head = {};
 };
 
 class Client {

@@ -200,6 +200,30 @@ TEST(Client, LetsNothingOutThatWouldEndAHeader) {
   }
 }
 
+TEST(Client, LooksAtTheHeadBeforeTheBodyAndMayRefuseIt) {
+  const CannedServer server([](int connection, int) {
+    CannedServer::read_request(connection);
+    CannedServer::answer(connection, kOk);
+  });
+  Client caller = server.client();
+  std::string order;
+  const auto taken = caller.send({.target = "/",
+                                  .sink = [&](std::string_view bytes) -> Status {
+                                    order += bytes;
+                                    return {};
+                                  },
+                                  .on_head = [&](const ClientResponse& head) -> Status {
+                                    order += std::to_string(head.status);
+                                    return {};
+                                  }});
+  EXPECT_TRUE(taken);
+  EXPECT_EQ(order, "200ok");
+  const auto refused = caller.send({.target = "/", .on_head = [](const ClientResponse&) -> Status {
+                                      return fail(ErrorCode::kConflict, "another file by now");
+                                    }});
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+}
+
 TEST(Client, SourceErrorsEndTheCall) {
   const CannedServer server([](int connection, int) {
     char piece[1000];
