@@ -11,6 +11,7 @@
 
 #include "cli/answer.h"
 #include "cli/interruption.h"
+#include "cli/preparation_logs.h"
 #include "cli/quantities.h"
 #include "client/streams.h"
 
@@ -26,6 +27,7 @@ class RunFollower {
       : context_(context),
         session_(session),
         options_(options),
+        run_(run),
         id_(text_at(run, "id")),
         path_(session.run_path(run)),
         nodes_(integer_at(object_at(run, "job"), "nodes", 1)),
@@ -69,8 +71,13 @@ class RunFollower {
     events_.stop();
     change([this] {
       leaving_ = true;
-      if (log_) log_->stop();
+      stop_logs();
     });
+  }
+
+  void stop_logs() {  // the mutex is held
+    if (preparation_) preparation_->stop();
+    if (log_) log_->stop();
   }
 
   template <class Change>
@@ -102,7 +109,7 @@ class RunFollower {
     change([&] {
       if (attempt <= attempt_) return;
       attempt_ = attempt;
-      if (log_) log_->stop();
+      stop_logs();
     });
     if (options_.phases) show_event(event);
   }
@@ -146,6 +153,8 @@ class RunFollower {
     std::unique_lock lock(state_mutex_);
     state_changed_.wait(lock, [&] { return leaving_ || attempt_ > attempt || events_ended_; });
     if (leaving_ || attempt_ <= attempt) return std::nullopt;
+    preparation_ = std::make_unique<PreparationFollower>(session_.connection(), contact_options(), run_,
+                                                         path_, attempt_, 0);
     log_ = std::make_unique<client::Follower>(session_.connection(), contact_options());
     return attempt_;
   }
@@ -157,6 +166,8 @@ class RunFollower {
   }
 
   Status follow_attempt(int64_t attempt, uint64_t& position) {
+    // Not the job's words: they go where Slipway's own go.
+    SLIPWAY_TRY(preparation_->follow([this](std::string_view bytes) { write(bytes, "stderr"); }));
     return log_->follow_log(log_target("stream", attempt), 0, [&](const client::LogPiece& piece) {
       write(piece.bytes, piece.channel);
       position = piece.offset + piece.bytes.size();
@@ -203,6 +214,7 @@ class RunFollower {
   Context& context_;
   Session& session_;
   const FollowOptions options_;
+  const json::object run_;  // as it was at the beginning
   const std::string id_;
   const std::string path_;
   const int64_t nodes_;
@@ -215,7 +227,8 @@ class RunFollower {
   bool leaving_ = false;  // Ctrl-C, out of time, or the events cannot be followed
   bool events_ended_ = false;
   bool timed_out_ = false;
-  std::unique_ptr<client::Follower> log_;  // replaced by the log's thread alone
+  std::unique_ptr<PreparationFollower> preparation_;  // with the next: replaced by the log's thread alone
+  std::unique_ptr<client::Follower> log_;
   client::Follower events_;
   Status log_status_;
 };

@@ -7,6 +7,7 @@
 #include "cli/follow.h"
 #include "cli/interruption.h"
 #include "cli/last_lines.h"
+#include "cli/preparation_logs.h"
 #include "cli/quantities.h"
 #include "cli/runs.h"
 #include "cli/session.h"
@@ -41,6 +42,7 @@ class LogReader {
       : context_(context),
         session_(session),
         options_(options),
+        run_(run),
         id_(text_at(run, "id")),
         path_(session.run_path(run)),
         attempt_(options.attempt ? *options.attempt : std::max<int64_t>(integer_at(run, "attempt"), 1)) {}
@@ -84,13 +86,21 @@ class LogReader {
     follow_options.on_contact = [this](bool there) {
       context_.console.hint(there ? "the server is back" : "the server does not answer; trying again ...");
     };
+    PreparationFollower preparation(session_.connection(), follow_options, run_, path_, attempt_,
+                                    options_.rank);
     client::Follower follower(session_.connection(), std::move(follow_options));
-    Interruption interruption([&] { follower.stop(); });
-    const Status status =
-        follower.follow_log(stream_target(), position, [this](const client::LogPiece& piece) {
-          print(piece);
-          return true;
-        });
+    Interruption interruption([&] {
+      preparation.stop();
+      follower.stop();
+    });
+    Status status;
+    if (position == 0 && options_.name == kStandardLog && is_being_prepared(run_))
+      status = preparation.follow([this](std::string_view bytes) { context_.console.err(bytes); });
+    if (status)
+      status = follower.follow_log(stream_target(), position, [this](const client::LogPiece& piece) {
+        print(piece);
+        return true;
+      });
     if (interruption.happened()) {
       context_.console.hint(fmt::format(
           "\nno longer following; go on: slipway run logs -f {0}\n  stop the run: slipway run cancel {0}",
@@ -139,6 +149,27 @@ class LogReader {
       return fail(std::move(error));
     }
     context_.console.hint(fmt::format("run {} has printed nothing", id_));
+    return print_preparation();
+  }
+
+  // What there is instead: the account of how it was, or is being, prepared.
+  Status print_preparation() {
+    SLIPWAY_ASSIGN(const json::array logs, session_.list(path_ + "/logs", {}, 0));
+    for (const json::value& item : logs) {
+      const json::object& log = item.as_object();
+      if (!text_at(log, "name").starts_with("system_logs/") || integer_at(log, "rank") != options_.rank ||
+          integer_at(log, "attempt") != attempt_)
+        continue;
+      Query query = log_query();
+      query["name"] = text_at(log, "name");
+      http::Call call = get_content(query);
+      call.sink = [this](std::string_view bytes) -> Status {
+        context_.console.err(bytes);
+        return {};
+      };
+      const Result<http::ClientResponse> answer = session_.requests().stream(std::move(call));
+      if (!answer) return fail(session_.explained(answer.error()));
+    }
     return {};
   }
 
@@ -165,6 +196,7 @@ class LogReader {
   Context& context_;
   Session& session_;
   const LogOptions& options_;
+  const json::object& run_;
   const std::string id_;
   const std::string path_;
   const int64_t attempt_;

@@ -16,7 +16,7 @@ Status check_environment(std::string_view name) {
 
 Result<PreparedEnvironment> prepare(std::string_view name, const BuildLog& log) {
   SLIPWAY_TRY(check_environment(name));
-  log("environment 'system': the node's own programs, nothing to build");
+  (void)log;
   return PreparedEnvironment{};
 }
 

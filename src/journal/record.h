@@ -21,7 +21,8 @@
 namespace slipway::journal {
 
 enum class Kind : uint8_t {
-  kPhase = 1,    // JSON {"phase": "starting" | "running", "detail"}
+  kPhase = 1,    // JSON {"phase": "preparing" | "starting" | "running", "kind", "detail"}; the latter two of
+                 // "preparing" are a note for the time line
   kLog = 2,      // bytes of a log stream (LogChunk)
   kMetrics = 3,  // points (MetricPoint list)
   kSample = 4,   // JSON: resource use {"cpu_percent", "memory_bytes", "gpus": [...]}

@@ -5,8 +5,8 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "journal/segments.h"
 #include "node/agent_folder.h"
+#include "node/agent_preparation.h"
 
 namespace slipway::node {
 namespace fs = std::filesystem;
@@ -32,12 +32,20 @@ void remove(const fs::path& folder, std::string_view why) {
 
 bool has_begun(const fs::path& folder) {
   if (FileLock::is_held(folder / "lock")) return true;
-  const auto segments = journal::list_segments(folder / "journal");
-  if (!segments) return true;  // unreadable: certainly not untouched
-  for (const journal::Segment& segment : *segments) {
-    if (segment.size > 0) return true;
+  const auto preparation = preparation_in_journal(folder / "journal");
+  return !preparation || preparation->begun;  // unreadable: certainly not untouched
+}
+
+// A preparation that was cut off begins anew, but in the same journal: the server may have part of it. True:
+// there is one. The folder itself stays only for its sake.
+bool keep_journal_alone(const fs::path& folder) {
+  const auto preparation = preparation_in_journal(folder / "journal");
+  if (preparation && preparation->empty) {
+    remove(folder, "it was never started");
+    return false;
   }
-  return false;
+  remove(folder / "work", "its preparation was cut off");
+  return true;
 }
 
 }  // namespace
@@ -60,11 +68,12 @@ Result<std::vector<FoundAttempt>> find_attempts(const NodePaths& paths) {
     if (!key || !entry.is_directory(error)) continue;
     if (fs::exists(folder / "finished", error)) {
       remove(folder, "the server has acknowledged its end");
-    } else if (!fs::exists(folder / "spec.json", error) && !fs::exists(folder / "lock", error)) {
-      remove(folder, "it was never started");
-    } else {
-      found.push_back(
-          {.key = *key, .standing = has_begun(folder) ? Standing::kStarted : Standing::kNotStarted});
+    } else if (has_begun(folder)) {
+      found.push_back({.key = *key, .standing = Standing::kStarted});
+    } else if (fs::exists(folder / "spec.json", error)) {
+      found.push_back({.key = *key, .standing = Standing::kNotStarted});
+    } else if (keep_journal_alone(folder)) {
+      found.push_back({.key = *key, .standing = Standing::kOrdered});
     }
   }
   return found;

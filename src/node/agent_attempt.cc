@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "journal/writer.h"
 #include "launch/plan.h"
+#include "node/agent_preparation.h"
 #include "node/agent_prepare.h"
 
 namespace slipway::node {
@@ -62,12 +63,21 @@ void HeldAttempt::live() {
 HeldAttempt::Step HeldAttempt::begin() {
   if (const Step claimed = claim(); claimed != Step::kGoOn) return claimed;
   if (Status made = site_.folders.make(folder_); !made) return give_up(made.error());
+  open_journal();
   if (const auto canceled = signals_.canceled()) return close_unstarted(*canceled);
-  const auto prepared = prepare_attempt(site_, *order_, folder_, standing_, signals_);
+  return prepare_and_start();
+}
+
+HeldAttempt::Step HeldAttempt::prepare_and_start() {
+  PreparationLog log(folder_, *shipper_, signals_);
+  const auto prepared = prepare_attempt(site_, *order_, folder_, standing_, signals_, log);
+  log.close();
   if (signals_.interrupted()) return interruption();
   if (const auto canceled = signals_.canceled()) return close_unstarted(*canceled);
-  if (!prepared) return give_up(prepared.error());
-  return start(*prepared);
+  if (prepared) return start(*prepared);
+  // With the failure the server closes the attempt: whatever explains it must be there before.
+  log.deliver();
+  return give_up(prepared.error());
 }
 
 HeldAttempt::Step HeldAttempt::claim() {
@@ -150,11 +160,20 @@ HeldAttempt::Step HeldAttempt::attach() {
   } else {
     log_warning("attempt.order_unreadable", {{"attempt", name_}, {"error", order.error()}});
   }
+  open_journal();
   open_account();
   log_info("attempt.attached", {{"attempt", name_}, {"lives", supervisor_.lives() ? "yes" : "no"}});
   const Status resumed = signals_.insist([this]() -> Status { return shipper_->resume(); });
   if (signals_.interrupted()) return interruption();
   return resumed ? Step::kGoOn : after_failed_round(resumed.error());
+}
+
+void HeldAttempt::open_journal() {
+  shipper_.emplace(site_.server, key_, folder_, [this](const std::vector<std::string>& files) {
+    if (keeper_ == nullptr) return;
+    keeper_->ask(files);
+    running_outputs_->hurry();
+  });
 }
 
 void HeldAttempt::open_account() {
@@ -164,11 +183,6 @@ void HeldAttempt::open_account() {
     running_outputs_ = std::make_unique<RunningOutputs>(*keeper_, site_.uploads, site_.times.outputs_every,
                                                         site_.times.outputs_settled);
   }
-  shipper_.emplace(site_.server, key_, folder_, [this](const std::vector<std::string>& files) {
-    if (keeper_ == nullptr) return;
-    keeper_->ask(files);
-    running_outputs_->hurry();
-  });
 }
 
 HeldAttempt::Step HeldAttempt::follow() {

@@ -85,10 +85,12 @@ class HeldAttempt {
   void live();
   Step begin();
   Step claim();
+  Step prepare_and_start();
   Step start(const launch::SupervisorSpec& spec);
   Step give_up(const Error& why);
   Step close_unstarted(const CancelOrder& order);
   Step attach();
+  void open_journal();
   void open_account();
   Step follow();
   void rest(size_t sent);

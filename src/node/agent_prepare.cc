@@ -4,11 +4,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/random.h"
 #include "environments/environment.h"
 #include "launch/plan.h"
 #include "node/agent_attempt.h"
+#include "node/agent_preparation.h"
 
 namespace slipway::node {
 namespace {
@@ -79,12 +79,11 @@ Status place_snapshot(const AttemptSite& site, const AttemptOrder& order, const 
 
 Result<launch::SupervisorSpec> prepare_attempt(const AttemptSite& site, const AttemptOrder& order,
                                                const std::filesystem::path& folder, Standing standing,
-                                               AttemptSignals& signals) {
+                                               AttemptSignals& signals, PreparationLog& log) {
   const Turn turn(site.preparations, signals);
   SLIPWAY_ASSIGN(environments::PreparedEnvironment environment,
-                 environments::prepare(order.job.environment, [&](std::string_view line) {
-                   log_debug("attempt.environment", {{"attempt", to_text(order.key)}, {"line", line}});
-                 }));
+                 environments::prepare(order.job.environment,
+                                       [&](std::string_view line) { log.line(kEnvironmentLog, line); }));
   if (standing == Standing::kOrdered) SLIPWAY_TRY(place_snapshot(site, order, folder / "work", signals));
   SLIPWAY_ASSIGN(launch::SupervisorSpec spec,
                  launch::supervisor_spec(order, {.folder = folder,

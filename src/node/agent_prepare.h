@@ -12,13 +12,14 @@
 
 namespace slipway::node {
 
+class PreparationLog;
 struct AttemptSite;
 
 // Prepares the environment and places the snapshot (not again for Standing::kNotStarted, whose work folder is
-// whole), and gives the supervisor's order. Waits for its turn and for the server; ends early, with any
-// error, when the attempt is interrupted or canceled.
+// whole), and gives the supervisor's order. What is done is said in `log`. Waits for its turn and for the
+// server; ends early, with any error, when the attempt is interrupted or canceled.
 Result<launch::SupervisorSpec> prepare_attempt(const AttemptSite& site, const AttemptOrder& order,
                                                const std::filesystem::path& folder, Standing standing,
-                                               AttemptSignals& signals);
+                                               AttemptSignals& signals, PreparationLog& log);
 
 }  // namespace slipway::node

@@ -34,6 +34,12 @@ class JournalFeed {
   // Log bytes that the supervisor itself could not take: a gap to be said.
   void dropped(const std::string& stream, uint64_t bytes, std::string why);
 
+  // The stream has `offset` bytes in the journal already, which count towards the quota.
+  void go_on(const std::string& stream, uint64_t offset) {
+    offsets_[stream] = offset;
+    kept_bytes_ += offset;
+  }
+
   // Writes what was added. Once a second at most it also sees to the bytes' way to the disk.
   void flush();
   // A record that should be on the disk soon was flushed.

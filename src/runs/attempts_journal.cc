@@ -22,6 +22,7 @@ struct Attempts::Batch {
   std::vector<std::pair<Timestamp, std::string>> samples;
   std::map<std::string, std::string> tags;
   std::vector<std::string> warnings;  // explicit gaps
+  std::vector<RunEvent> notes;        // of the preparation: kind, time and sentence
   bool prepared = false;
   bool started = false;
   std::optional<ExitStatus> exit;
@@ -49,6 +50,36 @@ std::string words_for_gap(const json::object& mark) {
 
 }  // namespace
 
+Status Attempts::take_phase(const json::object& document, Timestamp time, Batch& batch) {
+  std::string phase;
+  std::string kind;
+  std::string detail;
+  JsonFields fields(document, "a phase record");
+  fields.required("phase", phase);
+  fields.optional("kind", kind);
+  fields.optional("detail", detail);
+  SLIPWAY_TRY(fields.finish_lenient());
+  batch.prepared = batch.prepared || phase == "starting";
+  batch.started = batch.started || phase == "running";
+  if (phase == "preparing")
+    batch.notes.push_back({.seq = 0,
+                           .time = time,
+                           .kind = kind,
+                           .state = RunState::kPreparing,
+                           .attempt = 0,
+                           .reason = detail});
+  return {};
+}
+
+// An event of the time line that leaves the state as it is.
+Status Attempts::store_note(store::Writer& writer, const Run& run, const Part& part, RunEvent note) {
+  note.state = run.state;
+  note.attempt = part.key.attempt;
+  if (part.key.rank > 0) note.reason = fmt::format("rank {}: {}", part.key.rank, note.reason);
+  SLIPWAY_TRY(store_transition(writer, run, note));
+  return {};
+}
+
 Result<Attempts::Batch> Attempts::parse(std::string_view bytes, uint64_t offset, uint64_t stored) const {
   Batch batch;
   batch.end = offset;
@@ -72,12 +103,7 @@ Result<Attempts::Batch> Attempts::parse(std::string_view bytes, uint64_t offset,
       }
       case journal::Kind::kPhase: {
         SLIPWAY_ASSIGN(const json::object document, document_of(record));
-        std::string phase;
-        JsonFields fields(document, "a phase record");
-        fields.required("phase", phase);
-        SLIPWAY_TRY(fields.finish_lenient());
-        batch.prepared = batch.prepared || phase == "starting";
-        batch.started = batch.started || phase == "running";
+        SLIPWAY_TRY(take_phase(document, record.time, batch));
         break;
       }
       case journal::Kind::kSample: {
@@ -150,6 +176,7 @@ Status Attempts::store_batch(store::Writer& writer, const Part& before, Batch& b
   };
   // Whoever sends its journal is alive.
   if (run.state == RunState::kNotResponding) SLIPWAY_TRY(apply(EventKind::kHeardAgain));
+  for (RunEvent& note : batch.notes) SLIPWAY_TRY(store_note(writer, run, part, std::move(note)));
   if (batch.prepared) SLIPWAY_TRY(apply(EventKind::kPrepared));
   if (batch.started) SLIPWAY_TRY(apply(EventKind::kStarted));
   if (!batch.points.empty()) {

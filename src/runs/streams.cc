@@ -31,6 +31,17 @@ Result<bool> has_ended(store::Reader& reader, const RunId& id) {
   return ended;
 }
 
+// A log of the preparation is whole once the part has begun, ended or been given up.
+Result<bool> preparation_has_ended(store::Reader& reader, const AttemptKey& key) {
+  bool ended = false;  // without a row the attempt is still to come
+  SLIPWAY_TRY(reader.query("SELECT state FROM attempt_nodes WHERE run = ? AND attempt = ? AND rank = ?",
+                           {key.run, key.attempt, key.rank}, [&](const store::Row& row) {
+                             ended = row.text(0) != to_text(PartState::kOrdered) &&
+                                     row.text(0) != to_text(PartState::kClaimed);
+                           }));
+  return ended;
+}
+
 class RunEventStream final : public http::EventSource {
  public:
   RunEventStream(store::Database& database, const Run& run, int64_t after)
@@ -78,6 +89,9 @@ class LogStream final : public http::EventSource {
     bool ended = false;
     SLIPWAY_TRY(database_.read([&](store::Reader& reader) -> Status {
       SLIPWAY_ASSIGN(ended, has_ended(reader, attempt_.run));
+      if (!ended && name_.starts_with("system_logs/")) {
+        SLIPWAY_ASSIGN(ended, preparation_has_ended(reader, attempt_));
+      }
       return {};
     }));
     std::vector<http::Event> out;
