@@ -1,3 +1,95 @@
-"""Slipway for Python: submit and watch runs, and log from inside a job. Standard library only."""
+"""Slipway for Python: submit and watch runs, and log from inside a job. Standard library only, Python 3.6 and later.
 
-from ._version import __version__ as __version__
+    import slipway
+
+    ws = slipway.workspace()
+    run = ws.submit("train.py", args=["--epochs", 3])
+    run.follow()
+    print(run.metrics())
+
+and in train.py:
+
+    import slipway
+
+    slipway.log(loss=0.12, step=7)
+
+docs/python.md is the guide. What is not needed is not imported: in a job `import slipway` costs some milliseconds.
+"""
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, List
+
+from ._injob import flush, in_job, keep, log, tag
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from . import errors
+    from .compute import Cluster
+    from .current import JobRun, current_run, inputs, outputs
+    from .errors import SlipwayError
+    from .experiment import Experiment
+    from .images import log_image
+    from .run import Run
+    from .workspace import Workspace, create_workspace, workspace, workspaces
+
+# Name -> the module it is in; loaded when it is first asked for.
+_LATER = {
+    "Cluster": "compute",
+    "Experiment": "experiment",
+    "JobRun": "current",
+    "Run": "run",
+    "SlipwayError": "errors",
+    "Workspace": "workspace",
+    "create_workspace": "workspace",
+    "current_run": "current",
+    "inputs": "current",
+    "log_image": "images",
+    "outputs": "current",
+    "workspace": "workspace",
+    "workspaces": "workspace",
+}
+
+__all__ = [
+    "Cluster",
+    "Experiment",
+    "JobRun",
+    "Run",
+    "SlipwayError",
+    "Workspace",
+    "__version__",
+    "create_workspace",
+    "current_run",
+    "errors",
+    "flush",
+    "in_job",
+    "inputs",
+    "keep",
+    "log",
+    "log_image",
+    "outputs",
+    "tag",
+    "workspace",
+    "workspaces",
+]
+
+
+class _Package(ModuleType):
+    """Python 3.6 knows no module-level __getattr__: the module gets a class of its own."""
+
+    def __getattr__(self, name: str) -> Any:
+        import importlib
+
+        if name == "errors":
+            return importlib.import_module(".errors", __name__)
+        if name not in _LATER:
+            raise AttributeError(f"module 'slipway' has no attribute {name!r}")
+        found = getattr(importlib.import_module("." + _LATER[name], __name__), name)
+        setattr(self, name, found)
+        return found
+
+    def __dir__(self) -> List[str]:
+        return sorted({*globals(), *__all__})
+
+
+sys.modules[__name__].__class__ = _Package
