@@ -101,6 +101,17 @@ std::optional<std::string_view> bearer(std::string_view header) {
   return header;
 }
 
+// Whether `run` is a child of `ancestor`, or a child of one, and so on.
+Result<bool> is_below(store::Reader& reader, const std::string& run, const RunId& ancestor) {
+  bool below = false;
+  SLIPWAY_TRY(
+      reader.query("WITH RECURSIVE above (id) AS (SELECT parent FROM runs WHERE id = ? UNION ALL "
+                   "SELECT r.parent FROM runs r JOIN above ON r.id = above.id) "
+                   "SELECT 1 FROM above WHERE id = ?",
+                   {run, ancestor}, [&](const store::Row&) { below = true; }));
+  return below;
+}
+
 }  // namespace
 
 Result<Caller> decide(const TokenInfo& token, Access needed,
@@ -128,11 +139,16 @@ Result<Caller> TokenAuthoriser::authorise(const http::Request& request, Access n
                 "set SLIPWAY_TOKEN, or send the header 'Authorization: Bearer slw_...'");
   SLIPWAY_ASSIGN(const ParsedToken token, parse_token(*text));
   std::optional<TokenInfo> info;
+  std::map<std::string, std::string> params = request.params;
   SLIPWAY_TRY(database_.read([&](store::Reader& reader) -> Status {
     SLIPWAY_ASSIGN(info, verify_token(reader, token, clock_.now()));
+    const auto run = params.find("run");
+    if (info->kind != CallerKind::kRun || run == params.end() || run->second == info->run.str()) return {};
+    SLIPWAY_ASSIGN(const bool own, is_below(reader, run->second, info->run));
+    if (own) run->second = info->run.str();
     return {};
   }));
-  return decide(*info, needed, request.params);
+  return decide(*info, needed, params);
 }
 
 Result<Caller> NoAuthoriser::authorise(const http::Request& request, Access needed) {

@@ -20,6 +20,7 @@ namespace slipway::access {
 //   user  a role of at least `needed` in the path's workspace; kRun takes contributors; never kNode
 //   node  kNode routes of its own {node}
 //   run   kRun routes of its own {run}, or without {run} in its workspace; kReader routes of its own {run}
+//         (runs below it count as its own: the authoriser puts its own in their place)
 // What the bearer may not know of is kNotFound, what it may see and not do is kPermissionDenied.
 Result<http::Caller> decide(const TokenInfo& token, http::Access needed,
                             const std::map<std::string, std::string>& params);

@@ -103,7 +103,7 @@ Facts header_facts(const json::object& run, Timestamp now) {
             fmt::format("{} by {}", when_text(run, "submitted_at", now),
                         text_at(run, "submitted_by").empty() ? "-" : text_at(run, "submitted_by")));
   facts.add("duration", run_duration(run, now));
-  if (has_value(run, "parent")) facts.add("repeats", text_at(run, "parent"));
+  if (has_value(run, "rerun_of")) facts.add("repeats", text_at(run, "rerun_of"));
   add_lines(facts, "tags", object_at(run, "tags"));
   add_lines(facts, "variables", object_at(job, "variables"));
   if (!text_at(job, "snapshot").empty())

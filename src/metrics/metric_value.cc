@@ -78,10 +78,7 @@ json::value value_to_json(double value) {
 }
 
 Result<double> value_from_json(const json::value& value) {
-  if (value.is_number()) return value.to_number<double>();
-  if (value.is_string())
-    if (const auto special = special_value(value.get_string()); special && !std::isfinite(*special))
-      return *special;
+  if (const auto number = journal::number_from_json(value)) return *number;
   return fail(ErrorCode::kInvalidArgument,
               R"(a metric's value is a number, "NaN", "Infinity" or "-Infinity")");
 }

@@ -42,10 +42,17 @@ constexpr std::string_view kAddToSummary =
     "max_value) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run, name) DO UPDATE SET "
     "count = metric_summary.count + excluded.count, last_step = excluded.last_step, "
     "last_time = excluded.last_time, last_value = excluded.last_value, last_special = excluded.last_special, "
+    "last_kind = 'number', "
     "min_value = CASE WHEN excluded.min_value IS NULL OR metric_summary.min_value < excluded.min_value "
     "THEN metric_summary.min_value ELSE excluded.min_value END, "
     "max_value = CASE WHEN excluded.max_value IS NULL OR metric_summary.max_value > excluded.max_value "
     "THEN metric_summary.max_value ELSE excluded.max_value END";
+
+// A metric without a number has a row all the same, for the list of names; its last value says nothing.
+constexpr std::string_view kCountValue =
+    "INSERT INTO metric_summary (run, name, count, last_step, last_time, value_count, last_kind) "
+    "VALUES (?, ?, 0, 0, 0, 1, ?) ON CONFLICT (run, name) DO UPDATE SET "
+    "value_count = metric_summary.value_count + 1, last_kind = excluded.last_kind RETURNING count";
 
 class SqlMetricStore final : public MetricStore {
  public:
@@ -73,6 +80,25 @@ class SqlMetricStore final : public MetricStore {
     return left_out;
   }
 
+  Result<size_t> append_values(store::Writer& writer, const RunId& run,
+                               const std::vector<journal::LoggedValue>& values) override {
+    size_t left_out = 0;
+    for (const journal::LoggedValue& value : values) {
+      if (!check_metric_name(value.name)) {
+        ++left_out;
+        continue;
+      }
+      int64_t points_before = 0;
+      SLIPWAY_TRY(writer.query(kCountValue, {run, value.name, to_text(value.kind)},
+                               [&](const store::Row& row) { points_before = row.integer(0); }));
+      SLIPWAY_TRY(writer.run(
+          "INSERT INTO metric_values (run, name, kind, step, time, value, points_before) "
+          "VALUES (?, ?, ?, ?, ?, ?, ?)",
+          {run, value.name, to_text(value.kind), value.step, value.time, value.document, points_before}));
+    }
+    return left_out;
+  }
+
   Status append_sample(store::Writer& writer, const RunId& run, int rank, Timestamp time,
                        std::string_view sample) override {
     return writer.run("INSERT INTO resource_samples (run, rank, time, sample) VALUES (?, ?, ?, ?)",
@@ -80,9 +106,12 @@ class SqlMetricStore final : public MetricStore {
   }
 
   Status delete_run(store::Writer& writer, const RunId& run) override {
-    SLIPWAY_TRY(writer.run("DELETE FROM metric_points WHERE run = ?", {run}));
-    SLIPWAY_TRY(writer.run("DELETE FROM metric_summary WHERE run = ?", {run}));
-    return writer.run("DELETE FROM resource_samples WHERE run = ?", {run});
+    for (const std::string_view statement :
+         {"DELETE FROM metric_points WHERE run = ?", "DELETE FROM metric_values WHERE run = ?",
+          "DELETE FROM metric_summary WHERE run = ?", "DELETE FROM metric_sources WHERE run = ?",
+          "DELETE FROM resource_samples WHERE run = ?"})
+      SLIPWAY_TRY(writer.run(statement, {run}));
+    return {};
   }
 
   Result<std::vector<Summary>> summaries(const RunId& run, std::string_view after, int64_t limit) override {
@@ -90,6 +119,8 @@ class SqlMetricStore final : public MetricStore {
     const auto take = [&](const store::Row& row) {
       found.push_back({.name = std::string(row.text(0)),
                        .count = row.integer(1),
+                       .value_count = row.integer(8),
+                       .last_kind = std::string(row.text(9)),
                        .last_step = row.integer(2),
                        .last_time = row.time(3),
                        .last_value = value_at(row, 4, 5),
@@ -98,8 +129,8 @@ class SqlMetricStore final : public MetricStore {
     };
     SLIPWAY_TRY(database_.read([&](store::Reader& reader) {
       return reader.query(
-          "SELECT name, count, last_step, last_time, last_value, last_special, min_value, max_value "
-          "FROM metric_summary WHERE run = ? AND name > ? ORDER BY name LIMIT ?",
+          "SELECT name, count, last_step, last_time, last_value, last_special, min_value, max_value, "
+          "value_count, last_kind FROM metric_summary WHERE run = ? AND name > ? ORDER BY name LIMIT ?",
           {run, after, limit}, take);
     }));
     return found;
@@ -118,6 +149,34 @@ class SqlMetricStore final : public MetricStore {
         "SELECT position, name, step, time, value, special FROM metric_points "
         "WHERE run = ? AND position > ? ORDER BY position LIMIT ?",
         {run, after, limit});
+  }
+
+  Result<std::vector<StoredValue>> values(const RunId& run, std::string_view name, int64_t after,
+                                          int64_t limit) override {
+    std::vector<StoredValue> found;
+    const auto take = [&](const store::Row& row) {
+      found.push_back(
+          {.position = row.integer(0),
+           .value = {.name = std::string(row.text(1)),
+                     .kind = journal::value_kind_from_text(row.text(2)).value_or(journal::ValueKind::kString),
+                     .step = row.integer(3),
+                     .time = row.time(4),
+                     .document = std::string(row.text(5))},
+           .points_before = row.integer(6)});
+    };
+    std::string sql =
+        "SELECT position, name, kind, step, time, value, points_before FROM metric_values WHERE run = ? ";
+    store::Values values{run};
+    if (!name.empty()) {
+      sql += "AND name = ? ";
+      values.emplace_back(name);
+    }
+    values.emplace_back(after);
+    values.emplace_back(limit);
+    SLIPWAY_TRY(database_.read([&](store::Reader& reader) {
+      return reader.query(sql + "AND position > ? ORDER BY position LIMIT ?", values, take);
+    }));
+    return found;
   }
 
   Result<std::vector<ResourceSample>> samples(const RunId& run, int64_t after, int64_t limit) override {
@@ -155,6 +214,32 @@ class SqlMetricStore final : public MetricStore {
 };
 
 }  // namespace
+
+Result<size_t> append_entries(MetricStore& metrics, store::Writer& writer, const RunId& run,
+                              const std::vector<journal::Entry>& entries) {
+  size_t left_out = 0;
+  std::vector<journal::MetricPoint> points;
+  std::vector<journal::LoggedValue> values;
+  // Both are gathered as long as one kind follows itself: appending many at once is much cheaper.
+  const auto store_gathered = [&]() -> Status {
+    SLIPWAY_ASSIGN(const size_t bad_points, metrics.append(writer, run, points));
+    SLIPWAY_ASSIGN(const size_t bad_values, metrics.append_values(writer, run, values));
+    left_out += bad_points + bad_values;
+    points.clear();
+    values.clear();
+    return {};
+  };
+  for (const journal::Entry& entry : entries) {
+    const auto* point = std::get_if<journal::MetricPoint>(&entry);
+    if (point != nullptr ? !values.empty() : !points.empty()) SLIPWAY_TRY(store_gathered());
+    if (point != nullptr)
+      points.push_back(*point);
+    else
+      values.push_back(std::get<journal::LoggedValue>(entry));
+  }
+  SLIPWAY_TRY(store_gathered());
+  return left_out;
+}
 
 std::unique_ptr<MetricStore> make_sql_metric_store(store::Database& database) {
   return std::make_unique<SqlMetricStore>(database);

@@ -134,6 +134,7 @@ class ControlPlane {
   std::optional<compute::NodeRegistry> nodes_;
   std::optional<runs::Orchestrator> orchestrator_;
   std::optional<runs::Submissions> submissions_;
+  std::optional<runs::InteractiveRuns> interactive_;
   std::optional<runs::Attempts> attempts_;
   std::optional<runs::Snapshots> snapshots_;
   std::optional<runs::Housekeeping> housekeeping_;
@@ -174,6 +175,7 @@ Status ControlPlane::build() {
   orchestrator_.emplace(*database_, *nodes_, clock_, notifier_, times);
   SLIPWAY_TRY(orchestrator_->load());
   submissions_.emplace(*database_, *orchestrator_, clock_);
+  interactive_.emplace(*database_, *orchestrator_, clock_);
   SLIPWAY_ASSIGN(const uint64_t quota, log_quota());
   attempts_.emplace(*database_, *orchestrator_, *nodes_, *logs_, *metrics_, *blobs_, clock_, quota);
   snapshots_.emplace(*database_, *blobs_, clock_);
@@ -184,6 +186,7 @@ Status ControlPlane::build() {
                                      .nodes = *nodes_,
                                      .orchestrator = *orchestrator_,
                                      .submissions = *submissions_,
+                                     .interactive = *interactive_,
                                      .attempts = *attempts_,
                                      .snapshots = *snapshots_,
                                      .logs = *logs_,

@@ -4,6 +4,7 @@
 #include "routes/request.h"
 #include "routes/services.h"
 #include "runs/metric_json.h"
+#include "runs/run_files.h"
 #include "runs/run_table.h"
 #include "runs/streams.h"
 #include "runs/transitions.h"
@@ -18,6 +19,7 @@ using http::Response;
 using runs::Run;
 
 constexpr int64_t kMostPointsAtOnce = 10'000;
+constexpr size_t kMostFilesAtOnce = 5000;
 
 // Which log the query means: the standard one of the present attempt's first node unless it says otherwise.
 struct WantedLog {
@@ -81,6 +83,18 @@ Result<Response> one_channel(Services& services, const WantedLog& log, const std
   return response;
 }
 
+// From an offset to the end, which may be nothing yet: for clients that come again for more.
+Result<Response> log_rest(const Request& request, UniqueFd fd, uint64_t size) {
+  SLIPWAY_ASSIGN(const int64_t wanted, request.query_int("offset", 0, 0, INT64_MAX));
+  const uint64_t offset = std::min(static_cast<uint64_t>(wanted), size);
+  Response response;
+  response.content_type = "application/octet-stream";
+  response.headers["x-slipway-offset"] = std::to_string(size);
+  response.body = std::make_shared<http::FileBody>(
+      http::FileBody{.fd = std::move(fd), .offset = offset, .length = size - offset});
+  return response;
+}
+
 Result<Response> log_content(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const Run run, run_of(services, request));
   SLIPWAY_ASSIGN(const WantedLog log, wanted_log(request, run));
@@ -88,6 +102,7 @@ Result<Response> log_content(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(UniqueFd fd, services.logs.open(log.attempt, log.name, &size));
   if (const auto channel = request.query_value("channel"))
     return one_channel(services, log, *channel, fd.get(), size);
+  if (request.query_value("offset")) return log_rest(request, std::move(fd), size);
   return http::file_response(request, std::move(fd), size, "application/octet-stream", "");
 }
 
@@ -114,12 +129,12 @@ Result<Response> metric_names(Services& services, const Request& request) {
 Result<Response> metric_points(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const Run run, run_of(services, request));
   const auto name = request.query_value("name");
-  if (!name) return fail(ErrorCode::kInvalidArgument, "say which metric: ?name=loss");
   SLIPWAY_ASSIGN(const int64_t limit, request.query_int("limit", 1000, 1, kMostPointsAtOnce));
   SLIPWAY_ASSIGN(const auto cursor, cursor_of(request));
   SLIPWAY_ASSIGN(const int64_t first, request.query_int("after", 0, 0, INT64_MAX));
   const int64_t after = cursor.value_or(first);  // a later page goes on from its cursor
-  SLIPWAY_ASSIGN(const auto found, services.metrics.points(run.id, *name, after, limit));
+  SLIPWAY_ASSIGN(const auto found, name ? services.metrics.points(run.id, *name, after, limit)
+                                        : services.metrics.points_after(run.id, after, limit));
   return position_page(found, limit);
 }
 
@@ -129,18 +144,29 @@ Result<Response> metric_stream(Services& services, const Request& request) {
   return http::event_response(runs::metric_stream(services.database, services.metrics, run.id, after));
 }
 
+Result<Response> metric_values(Services& services, const Request& request) {
+  SLIPWAY_ASSIGN(const Run run, run_of(services, request));
+  const std::string name = request.query_value("name").value_or("");
+  SLIPWAY_ASSIGN(const int64_t limit, limit_of(request));
+  SLIPWAY_ASSIGN(const auto cursor, cursor_of(request));
+  SLIPWAY_ASSIGN(const int64_t first, request.query_int("after", 0, 0, INT64_MAX));
+  SLIPWAY_ASSIGN(const auto found, services.metrics.values(run.id, name, cursor.value_or(first), limit));
+  return position_page(found, limit);
+}
+
 Result<Response> log_metrics(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const Run run, run_of(services, request));
   SLIPWAY_ASSIGN(const json::object body, body_of(request, "the points"));
-  SLIPWAY_ASSIGN(const auto points, runs::points_from_json(body, services.clock.now()));
+  SLIPWAY_ASSIGN(const auto batch, runs::metric_batch_from_json(body, services.clock.now()));
+  bool stored = false;
   SLIPWAY_TRY(services.database.write([&](store::Writer& writer) -> Status {
-    if (auto left_out = services.metrics.append(writer, run.id, points); !left_out)
-      return fail(std::move(left_out).error());
-    writer.after_commit(
-        [&services, topic = runs::run_topic(run.id)] { services.orchestrator.notify(topic); });
+    SLIPWAY_ASSIGN(stored, runs::store_metric_batch(writer, services.metrics, run.id, batch));
+    if (stored)
+      writer.after_commit(
+          [&services, topic = runs::run_topic(run.id)] { services.orchestrator.notify(topic); });
     return {};
   }));
-  return http::json_response(json::object{});
+  return http::json_response(json::object{{"stored", stored}});
 }
 
 Result<Response> resources(Services& services, const Request& request) {
@@ -175,6 +201,30 @@ Result<Response> files(Services& services, const Request& request) {
   return page(std::move(items), next);
 }
 
+Result<Response> add_files(Services& services, const Request& request) {
+  SLIPWAY_ASSIGN(const Run run, run_of(services, request));
+  SLIPWAY_ASSIGN(const json::object body, body_of(request, "the files"));
+  json::array items;
+  bool replace = false;
+  JsonFields fields(body, "the files");
+  fields.required("files", items);
+  fields.optional("replace", replace);
+  SLIPWAY_TRY(fields.finish());
+  if (items.size() > kMostFilesAtOnce)
+    return fail(ErrorCode::kTooLarge, fmt::format("at most {} files at once", kMostFilesAtOnce),
+                "send several requests");
+  std::vector<OutputFile> files;
+  for (const json::value& item : items) {
+    if (!item.is_object()) return fail(ErrorCode::kInvalidArgument, "a file is an object");
+    SLIPWAY_ASSIGN(OutputFile file, output_file_from_json(item.get_object()));
+    files.push_back(std::move(file));
+  }
+  SLIPWAY_TRY(services.database.write([&](store::Writer& writer) {
+    return runs::add_run_files(writer, services.blobs, run, files, replace);
+  }));
+  return http::json_response(json::object{});
+}
+
 Result<Response> file_content(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const Run run, run_of(services, request));
   const auto path = request.query_value("path");
@@ -207,9 +257,11 @@ std::vector<RouteRow> run_data_routes() {
       {Method::kGet, run + "/metrics", Access::kReader, metric_names},
       {Method::kPost, run + "/metrics", Access::kRun, log_metrics},
       {Method::kGet, run + "/metrics/points", Access::kReader, metric_points},
+      {Method::kGet, run + "/metrics/values", Access::kReader, metric_values},
       {Method::kGet, run + "/metrics/stream", Access::kReader, metric_stream},
       {Method::kGet, run + "/resources", Access::kReader, resources},
       {Method::kGet, run + "/files", Access::kReader, files},
+      {Method::kPost, run + "/files", Access::kRun, add_files},
       {Method::kGet, run + "/files/content", Access::kReader, file_content},
   };
 }

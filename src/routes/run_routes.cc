@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "routes/request.h"
+#include "routes/run_fields.h"
 #include "routes/services.h"
 #include "runs/deletion.h"
 #include "runs/diff.h"
@@ -17,10 +18,6 @@ using http::Request;
 using http::Response;
 using runs::Run;
 
-constexpr size_t kMostTags = 256;
-constexpr size_t kLongestTagKey = 250;
-constexpr size_t kLongestTagValue = 8000;
-
 Response submitted(Services& services, const runs::Submitted& result) {
   return http::json_response(describe(services, result.run), result.repeated ? 200 : 201);
 }
@@ -33,6 +30,7 @@ Result<Response> submit(Services& services, const Request& request) {
                                                                  .job = std::move(job),
                                                                  .request = std::move(key),
                                                                  .submitted_by = request.caller.name,
+                                                                 .rerun_of = std::nullopt,
                                                                  .parent = std::nullopt}));
   return submitted(services, result);
 }
@@ -44,38 +42,12 @@ Result<Response> rerun(Services& services, const Request& request) {
   return submitted(services, result);
 }
 
-Result<runs::RunFilter> filter_of(const Request& request) {
-  runs::RunFilter filter;
-  SLIPWAY_ASSIGN(filter.limit, limit_of(request));
-  SLIPWAY_ASSIGN(const auto cursor, cursor_of(request));
-  if (cursor) filter.before_seq = *cursor;
-  if (const auto experiment = request.query_value("experiment"))
-    filter.experiment = ExperimentName(*experiment);
-  if (const auto text = request.query_value("state")) {
-    filter.state = runs::run_state_from_text(*text);
-    if (!filter.state) {
-      std::string names;
-      for (const runs::RunState state : runs::kAllRunStates)
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", to_text(state));
-      return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' is no state of a run", text->substr(0, 64)),
-                  "the states are " + names);
-    }
-  }
-  if (const auto tag = request.query_value("tag")) {
-    const size_t equals = tag->find('=');
-    if (equals == std::string::npos || equals == 0)
-      return fail(ErrorCode::kInvalidArgument, "a tag to filter by is written key=value");
-    filter.tag = {tag->substr(0, equals), tag->substr(equals + 1)};
-  }
-  return filter;
-}
-
-Result<Response> list(Services& services, const Request& request) {
-  SLIPWAY_ASSIGN(runs::RunFilter filter, filter_of(request));
+// A page of runs, newest first.
+Result<Response> run_page(Services& services, const WorkspaceName& workspace, runs::RunFilter filter) {
   const int64_t wanted = filter.limit++;  // one more tells whether there is a next page
   std::vector<Run> found;
   SLIPWAY_TRY(services.database.read([&](store::Reader& reader) -> Status {
-    SLIPWAY_ASSIGN(found, runs::list_runs(reader, workspace_of(request), filter));
+    SLIPWAY_ASSIGN(found, runs::list_runs(reader, workspace, filter));
     return {};
   }));
   std::optional<std::string> next;
@@ -90,52 +62,55 @@ Result<Response> list(Services& services, const Request& request) {
   return page(std::move(items), next);
 }
 
+Result<bool> flag_of(const Request& request, std::string_view name) {
+  const std::string text = request.query_value(name).value_or("false");
+  if (text != "true" && text != "false")
+    return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' is true or false", name));
+  return text == "true";
+}
+
+Result<Response> list(Services& services, const Request& request) {
+  SLIPWAY_ASSIGN(runs::RunFilter filter, filter_of(request));
+  SLIPWAY_ASSIGN(filter.without_parent, flag_of(request, "without_parent"));
+  return run_page(services, workspace_of(request), std::move(filter));
+}
+
+Result<Response> children(Services& services, const Request& request) {
+  SLIPWAY_ASSIGN(runs::RunFilter filter, filter_of(request));
+  SLIPWAY_ASSIGN(filter.recursive, flag_of(request, "recursive"));
+  SLIPWAY_ASSIGN(const Run run, run_of(services, request));
+  filter.parent = run.id;
+  return run_page(services, run.workspace, std::move(filter));
+}
+
 Result<Response> show(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const Run run, run_of(services, request));
   return http::json_response(describe(services, run));
 }
 
-// Tags to set, and those to remove: the ones whose value is null.
-struct TagChange {
-  std::map<std::string, std::string> set;
-  std::vector<std::string> remove;
-};
-
-Result<TagChange> tag_change(const json::object& tags) {
-  TagChange change;
-  for (const auto& tag : tags) {
-    const std::string key(tag.key());
-    if (key.empty() || key.size() > kLongestTagKey)
-      return fail(ErrorCode::kInvalidArgument, fmt::format("a tag's key has 1 to {} bytes", kLongestTagKey));
-    if (tag.value().is_null()) {
-      change.remove.push_back(key);
-    } else if (tag.value().is_string() && tag.value().get_string().size() <= kLongestTagValue) {
-      change.set.emplace(key, tag.value().get_string());
-    } else {
-      return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("the value of tag '{}' must be a string of at most {} bytes, or null", key,
-                              kLongestTagValue));
-    }
-  }
-  if (change.set.size() > kMostTags)
-    return fail(ErrorCode::kInvalidArgument, fmt::format("a run has at most {} tags", kMostTags));
-  return change;
-}
-
 Result<Response> change(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const json::object body, body_of(request, "the change"));
   json::object tags;
+  json::object properties;
   std::optional<std::string> name;
+  std::optional<std::string> description;
   JsonFields fields(body, "the change");
   fields.optional("tags", tags);
+  fields.optional("properties", properties);
   fields.optional("display_name", name);
+  fields.optional("description", description);
   SLIPWAY_TRY(fields.finish());
   SLIPWAY_ASSIGN(const TagChange tag_changes, tag_change(tags));
+  SLIPWAY_ASSIGN(const auto new_properties, pairs_of(properties, "property"));
+  if (name) SLIPWAY_TRY(check_display_name(*name));
+  if (description) SLIPWAY_TRY(check_description(*description));
   SLIPWAY_ASSIGN(Run run, run_of(services, request));
   SLIPWAY_TRY(services.database.write([&](store::Writer& writer) -> Status {
+    SLIPWAY_TRY(runs::add_properties(writer, run, new_properties));
     SLIPWAY_TRY(runs::set_tags(writer, run, tag_changes.set));
     for (const std::string& key : tag_changes.remove) SLIPWAY_TRY(runs::remove_tag(writer, run, key));
     if (name) SLIPWAY_TRY(runs::set_display_name(writer, run, *name));
+    if (description) SLIPWAY_TRY(runs::set_description(writer, run, *description));
     SLIPWAY_ASSIGN(run, runs::load_run(writer, run.workspace, run.id));
     return {};
   }));
@@ -153,13 +128,8 @@ Result<Response> cancel(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(Run run, run_of(services, request));
   SLIPWAY_TRY(services.database.write([&](store::Writer& writer) -> Status {
     SLIPWAY_ASSIGN(run, runs::load_run(writer, run.workspace, run.id));
-    auto verdict = services.orchestrator.transitions().apply(
-        writer, run,
-        {.kind = runs::EventKind::kCancelAsked,
-         .reason = fmt::format("canceled by {}", request.caller.name),
-         .outcome = {}});
-    if (!verdict) return fail(std::move(verdict).error());
-    return {};
+    return services.orchestrator.transitions().cancel(writer, run,
+                                                      fmt::format("canceled by {}", request.caller.name));
   }));
   return http::json_response(describe(services, run), 202);
 }
@@ -205,7 +175,8 @@ Result<Response> diff(Services& services, const Request& request) {
       return {};
     }));
     SLIPWAY_ASSIGN(const auto summaries, services.metrics.summaries(run.id, "", kLargestPage));
-    for (const metrics::Summary& summary : summaries) last.emplace(summary.name, summary.last_value);
+    for (const metrics::Summary& summary : summaries)
+      if (summary.count > 0) last.emplace(summary.name, summary.last_value);
     snapshot::Manifest source;
     if (!run.job.snapshot.empty()) {
       SLIPWAY_ASSIGN(source, services.snapshots.load(run.workspace, run.job.snapshot));
@@ -228,7 +199,8 @@ std::vector<RouteRow> run_routes() {
       {Method::kGet, runs + "/{run}", Access::kReader, show},
       {Method::kPatch, runs + "/{run}", Access::kRun, change},
       {Method::kDelete, runs + "/{run}", Access::kContributor, remove},
-      {Method::kPost, runs + "/{run}/cancel", Access::kContributor, cancel},
+      {Method::kGet, runs + "/{run}/children", Access::kReader, children},
+      {Method::kPost, runs + "/{run}/cancel", Access::kRun, cancel},
       {Method::kPost, runs + "/{run}/rerun", Access::kContributor, rerun},
       {Method::kGet, runs + "/{run}/events", Access::kReader, events},
       {Method::kGet, runs + "/{run}/events/stream", Access::kReader, event_stream},

@@ -78,8 +78,10 @@ Result<Response> shut_down(Services& services, const Request& request) {
   SLIPWAY_TRY(fields.finish());
   int64_t active = 0;
   SLIPWAY_TRY(services.database.read([&](store::Reader& reader) {
-    return runs::for_each_active(
-        reader, [&](const runs::Run& run) { active += runs::holds_nodes(run.state) ? 1 : 0; });
+    return runs::for_each_active(reader, [&](const runs::Run& run) {
+      const bool on_nodes = run.type == runs::RunType::kJob && runs::holds_nodes(run.state);
+      active += on_nodes ? 1 : 0;
+    });
   }));
   if (active > 0 && !cancel && !leave)
     return fail(ErrorCode::kConflict,
@@ -103,8 +105,9 @@ std::vector<RouteRow> server_routes() {
 
 std::vector<RouteRow> all_routes() {
   std::vector<RouteRow> all;
-  for (const auto& group : {server_routes(), workspace_routes(), token_routes(), artifact_routes(),
-                            run_routes(), run_data_routes(), compute_routes(), node_routes()})
+  for (const auto& group :
+       {server_routes(), workspace_routes(), token_routes(), artifact_routes(), run_routes(),
+        run_data_routes(), history_routes(), compute_routes(), node_routes()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }

@@ -14,6 +14,7 @@
 #include "metrics/metric_store.h"
 #include "runs/attempts.h"
 #include "runs/housekeeping.h"
+#include "runs/interactive.h"
 #include "runs/log_store.h"
 #include "runs/orchestrator.h"
 #include "runs/snapshots.h"
@@ -29,6 +30,7 @@ struct Services {
   compute::NodeRegistry& nodes;
   runs::Orchestrator& orchestrator;
   runs::Submissions& submissions;
+  runs::InteractiveRuns& interactive;
   runs::Attempts& attempts;
   runs::Snapshots& snapshots;
   runs::LogStore& logs;
@@ -58,6 +60,7 @@ std::vector<RouteRow> token_routes();
 std::vector<RouteRow> artifact_routes();
 std::vector<RouteRow> run_routes();
 std::vector<RouteRow> run_data_routes();
+std::vector<RouteRow> history_routes();
 std::vector<RouteRow> compute_routes();
 std::vector<RouteRow> node_routes();
 

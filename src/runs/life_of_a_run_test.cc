@@ -84,6 +84,7 @@ class LifeOfARun : public testing::Test {
                              .job = job,
                              .request = {.scope = "w", .key = std::move(key), .body = Digest::of("b")},
                              .submitted_by = "test",
+                             .rerun_of = {},
                              .parent = {}});
     EXPECT_TRUE(result) << (result ? "" : result.error().message);
     return result->run;
@@ -203,6 +204,7 @@ TEST_F(LifeOfARun, TheSameKeyMakesOneRunAndAnotherBodyIsAConflict) {
                                     .job = first.job,
                                     .request = {.scope = "w", .key = "key-1", .body = Digest::of("other")},
                                     .submitted_by = "test",
+                                    .rerun_of = {},
                                     .parent = {}});
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, ErrorCode::kConflict);

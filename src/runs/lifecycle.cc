@@ -14,6 +14,7 @@ constexpr Effects kEnd = kCancelAttempt | kFenceAttempt;
 
 constexpr std::array kTable{
     Rule{kNotStarted, kAccepted, Guard::kAlways, kQueued, kEnqueue},
+    Rule{kNotStarted, kOpened, Guard::kInteractive, kRunning, kNoEffect},
     Rule{kNotStarted, kCancelAsked, Guard::kAlways, kCanceled, kNoEffect},
 
     Rule{kQueued, kPlaced, Guard::kAlways, kPreparing, kNoEffect},
@@ -41,7 +42,11 @@ constexpr std::array kTable{
     Rule{kRunning, kRankFailed, Guard::kAlways, kRunning, kCancelAttempt},
     Rule{kRunning, kExited, Guard::kAlways, kFinalizing, kNoEffect},
     Rule{kRunning, kPreparationFailed, Guard::kAlways, kFailed, kEnd},
-    Rule{kRunning, kCancelAsked, Guard::kAlways, kCancelRequested, kCancelAttempt},
+    Rule{kRunning, kCancelAsked, Guard::kOnNodes, kCancelRequested, kCancelAttempt},
+    // Nobody has to be told: its client learns of it with its next request.
+    Rule{kRunning, kCancelAsked, Guard::kInteractive, kCanceled, kNoEffect},
+    Rule{kRunning, kClosed, Guard::kInteractive, kCompleted, kNoEffect},
+    Rule{kRunning, kGivenUp, Guard::kInteractive, kFailed, kNoEffect},
     Rule{kRunning, kSilent, Guard::kAlways, kNotResponding, kNoEffect},
     Rule{kRunning, kNodeLost, Guard::kAttemptsLeft, kQueued, kEnd | kEnqueue},
     Rule{kRunning, kNodeLost, Guard::kNoAttemptLeft, kFailed, kEnd},
@@ -72,6 +77,8 @@ bool holds(Guard guard, const RunFacts& run, const Event& event) {
     case Guard::kDidNotSucceed: return event.outcome != Outcome::kSuccess;
     case Guard::kAttemptsLeft: return run.attempt < run.max_attempts;
     case Guard::kNoAttemptLeft: return run.attempt >= run.max_attempts;
+    case Guard::kOnNodes: return !run.interactive;
+    case Guard::kInteractive: return run.interactive;
   }
   return false;
 }
@@ -83,6 +90,8 @@ std::string_view words_of(Guard guard) {
     case Guard::kDidNotSucceed: return " (failed)";
     case Guard::kAttemptsLeft: return " (attempts left)";
     case Guard::kNoAttemptLeft: return " (no attempt left)";
+    case Guard::kOnNodes: return " (on nodes)";
+    case Guard::kInteractive: return " (interactive)";
   }
   return "";
 }
@@ -97,16 +106,23 @@ std::string reason_for(const RunFacts& run, const Event& event, RunState next) {
   return event.reason;
 }
 
+// Whether the run is where a client's repeated request wanted it.
+bool is_there_already(const RunFacts& run, EventKind wish) {
+  return (wish == kClosed && run.state == kCompleted) || (wish == kGivenUp && run.state == kFailed);
+}
+
 // What an event that no row takes means.
 Decision decide_without_row(const RunFacts& run, const Event& event) {
-  if (event.kind != kCancelAsked)
-    return {.verdict = Verdict::kIgnore, .next = run.state, .effects = kNoEffect, .reason = ""};
-  if (is_final(run.state))
-    return {.verdict = Verdict::kRefuse,
-            .next = run.state,
-            .effects = kNoEffect,
-            .reason = fmt::format("the run has ended already ({})", to_text(run.state))};
-  // Asked twice, or while the outputs of an ended script are being kept: nothing is left to stop.
+  const auto refuse = [&](std::string reason) -> Decision {
+    return {
+        .verdict = Verdict::kRefuse, .next = run.state, .effects = kNoEffect, .reason = std::move(reason)};
+  };
+  const bool ends_it = event.kind == kClosed || event.kind == kGivenUp;
+  if (ends_it && !run.interactive)
+    return refuse("its own processes end this run; cancel it to end it before");
+  if ((ends_it || event.kind == kCancelAsked) && is_final(run.state) && !is_there_already(run, event.kind))
+    return refuse(fmt::format("the run has ended already ({})", to_text(run.state)));
+  // Late, or asked twice, or while the outputs of an ended script are being kept: nothing is left to stop.
   return {.verdict = Verdict::kIgnore, .next = run.state, .effects = kNoEffect, .reason = ""};
 }
 
@@ -126,6 +142,9 @@ std::string_view to_text(EventKind kind) {
     case kSilent: return "silent";
     case kHeardAgain: return "heard-again";
     case kNodeLost: return "node-lost";
+    case kOpened: return "opened";
+    case kClosed: return "closed";
+    case kGivenUp: return "given-up";
   }
   return "";
 }

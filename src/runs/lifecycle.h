@@ -33,12 +33,16 @@ enum class EventKind {
   kSilent,             // no heartbeat for the silence limit
   kHeardAgain,         // the node is back
   kNodeLost,           // the node was silent for the whole grace, or no longer has the run
+  kOpened,             // a client has begun an interactive run
+  kClosed,             // the client says that it is done
+  kGivenUp,            // the client says that it failed
 };
 
 inline constexpr EventKind kAllEventKinds[] = {
     EventKind::kAccepted,    EventKind::kPlaced, EventKind::kPrepared,   EventKind::kStarted,
     EventKind::kRankFailed,  EventKind::kExited, EventKind::kFinished,   EventKind::kPreparationFailed,
     EventKind::kCancelAsked, EventKind::kSilent, EventKind::kHeardAgain, EventKind::kNodeLost,
+    EventKind::kOpened,      EventKind::kClosed, EventKind::kGivenUp,
 };
 
 std::string_view to_text(EventKind kind);  // "accepted", as stored and shown
@@ -68,6 +72,7 @@ struct RunFacts {
   RunState resume_state = RunState::kRunning;  // where a run that does not respond goes back to
   int attempt = 0;
   int max_attempts = 1;
+  bool interactive = false;  // no node carries it out
 };
 
 enum class Verdict {
@@ -87,7 +92,15 @@ struct Decision {
 Decision decide(const RunFacts& run, const Event& event);
 
 // One row of the table.
-enum class Guard { kAlways, kSucceeded, kDidNotSucceed, kAttemptsLeft, kNoAttemptLeft };
+enum class Guard {
+  kAlways,
+  kSucceeded,
+  kDidNotSucceed,
+  kAttemptsLeft,
+  kNoAttemptLeft,
+  kOnNodes,
+  kInteractive
+};
 struct Rule {
   RunState from;
   EventKind event;

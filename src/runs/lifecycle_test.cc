@@ -97,8 +97,37 @@ TEST(Lifecycle, ACanceledRunIsCanceledHoweverItsScriptEnds) {
 
 TEST(Lifecycle, EveryFinalStateThatHeldNodesLetsThemGo) {
   for (const Rule& rule : transition_table())
-    if (rule.to && is_final(*rule.to) && holds_nodes(rule.from))
+    if (rule.to && is_final(*rule.to) && holds_nodes(rule.from) && rule.guard != Guard::kInteractive)
       EXPECT_TRUE(rule.effects & kFenceAttempt) << to_text(rule.from) << " " << to_text(rule.event);
+}
+
+RunFacts interactive_in(RunState state) {
+  RunFacts run = run_in(state, 0);
+  run.interactive = true;
+  return run;
+}
+
+TEST(Lifecycle, AnInteractiveRunIsEndedByItsClientAndByNobodyElse) {
+  EXPECT_EQ(decide(interactive_in(kNotStarted), event(kOpened)).next, kRunning);
+  EXPECT_EQ(decide(interactive_in(kRunning), event(kClosed)).next, kCompleted);
+  EXPECT_EQ(decide(interactive_in(kRunning), event(kGivenUp)).next, kFailed);
+  const Decision canceled = decide(interactive_in(kRunning), event(kCancelAsked));
+  EXPECT_EQ(canceled.next, kCanceled);
+  EXPECT_EQ(canceled.effects, kNoEffect);
+}
+
+TEST(Lifecycle, AClientThatRepeatsHowItsRunEndedIsHeardOnce) {
+  EXPECT_EQ(decide(interactive_in(kCompleted), event(kClosed)).verdict, Verdict::kIgnore);
+  EXPECT_EQ(decide(interactive_in(kFailed), event(kGivenUp)).verdict, Verdict::kIgnore);
+  for (const EventKind kind : {kClosed, kGivenUp, kCancelAsked})
+    EXPECT_EQ(decide(interactive_in(kCanceled), event(kind)).verdict, Verdict::kRefuse) << to_text(kind);
+  EXPECT_EQ(decide(interactive_in(kCompleted), event(kGivenUp)).verdict, Verdict::kRefuse);
+}
+
+TEST(Lifecycle, AJobIsEndedByItsProcessesWhateverAClientSays) {
+  for (const RunState state : kAllRunStates)
+    for (const EventKind kind : {kClosed, kGivenUp})
+      EXPECT_EQ(decide(run_in(state), event(kind)).verdict, Verdict::kRefuse) << to_text(state);
 }
 
 TEST(Lifecycle, TheDiagramInTheDocumentationIsThatOfTheTable) {

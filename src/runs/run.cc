@@ -8,6 +8,24 @@ json::value time_or_null(const std::optional<Timestamp>& time) {
   return json::string(to_iso8601(*time));
 }
 
+json::value id_or_null(const std::optional<RunId>& id) {
+  if (!id) return nullptr;
+  return json::string(id->str());
+}
+
+// Whose fault a failure was, in the words that clients of older services know: a script that ended badly is
+// its user's.
+std::string_view error_code_of(const Run& run) {
+  if (!run.error_code.empty()) return run.error_code;
+  const bool by_user = run.type == RunType::kInteractive || run.exit_code.has_value();
+  return by_user ? "UserError" : "ServiceError";
+}
+
+json::value error_of(const Run& run) {
+  if (run.state != RunState::kFailed) return nullptr;
+  return json::object{{"code", error_code_of(run)}, {"message", run.reason}};
+}
+
 json::value duration_of(const Run& run, Timestamp now) {
   if (!run.started_at) return nullptr;
   const Timestamp end = run.ended_at.value_or(now);
@@ -15,6 +33,16 @@ json::value duration_of(const Run& run, Timestamp now) {
 }
 
 }  // namespace
+
+std::string_view to_text(RunType type) {
+  return type == RunType::kJob ? "job" : "interactive";
+}
+
+std::optional<RunType> run_type_from_text(std::string_view text) {
+  for (const RunType type : {RunType::kJob, RunType::kInteractive})
+    if (to_text(type) == text) return type;
+  return std::nullopt;
+}
 
 json::object to_json(const Run& run, Timestamp now, const std::string& waiting_because,
                      const std::vector<NodeId>& nodes) {
@@ -24,7 +52,9 @@ json::object to_json(const Run& run, Timestamp now, const std::string& waiting_b
       {"id", run.id.str()},
       {"workspace", run.workspace.str()},
       {"experiment", run.job.experiment.str()},
+      {"type", to_text(run.type)},
       {"display_name", run.display_name},
+      {"description", run.description},
       {"state", to_text(run.state)},
       {"phase", phase_of(run.state)},
       {"attempt", run.attempt},
@@ -35,11 +65,15 @@ json::object to_json(const Run& run, Timestamp now, const std::string& waiting_b
       {"duration_seconds", duration_of(run, now)},
       {"exit_code", run.exit_code ? json::value(*run.exit_code) : json::value(nullptr)},
       {"reason", run.reason},
+      {"error", error_of(run)},
       {"waiting_because", waiting_because},
       {"nodes", std::move(node_names)},
       {"tags", to_json(run.tags)},
+      {"properties", to_json(run.properties)},
       {"submitted_by", run.submitted_by},
-      {"parent", run.parent ? json::value(run.parent->str()) : json::value(nullptr)},
+      {"rerun_of", id_or_null(run.rerun_of)},
+      {"parent", id_or_null(run.parent)},
+      {"root", run.root.value_or(run.id).str()},
       {"warnings", to_json(run.warnings)},
       {"skipped", to_json(run.skipped)},
   };

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -17,23 +19,39 @@ namespace slipway::runs {
 // The overloads below stand beside those for plain values.
 using slipway::to_json;
 
+enum class RunType {
+  kJob,          // nodes carry it out
+  kInteractive,  // a client begins it, logs to it and ends it; no node knows of it
+};
+
+std::string_view to_text(RunType type);  // "interactive"
+std::optional<RunType> run_type_from_text(std::string_view text);
+
 struct Run {
   int64_t seq = 0;  // order of submission over the whole installation
   RunId id;
   WorkspaceName workspace;
+  RunType type = RunType::kJob;
   RunState state = RunState::kNotStarted;
   RunState resume_state = RunState::kRunning;
   int attempt = 0;  // 0 until it is placed for the first time
-  Job job;          // its tags are those of the submission; the present ones are in `tags`
+  // Its tags are those of the submission; the present ones are in `tags`. Of an interactive run it has the
+  // experiment and the source only.
+  Job job;
   std::map<std::string, std::string> tags;
+  std::map<std::string, std::string> properties;  // each set once and never changed
   std::string display_name;
+  std::string description;
   Timestamp submitted_at;
   std::optional<Timestamp> started_at;
   std::optional<Timestamp> ended_at;
   std::optional<int64_t> exit_code;
   std::string reason;
+  std::string error_code;  // given by the client that said that an interactive run failed
   std::string submitted_by;
-  std::optional<RunId> parent;  // the run that this one repeats
+  std::optional<RunId> rerun_of;  // the run that this one repeats
+  std::optional<RunId> parent;
+  std::optional<RunId> root;  // the top of its family; nullopt: it has no parent
   std::vector<std::string> warnings;
   std::vector<std::string> skipped;  // outputs that were not kept, each with its reason
 };

@@ -9,7 +9,17 @@ namespace {
 
 constexpr std::string_view kColumns =
     "r.seq, r.id, r.workspace, r.state, r.resume_state, r.attempt, r.job, r.display_name, r.submitted_at, "
-    "r.started_at, r.ended_at, r.exit_code, r.reason, r.submitted_by, r.parent, r.warnings, r.skipped";
+    "r.started_at, r.ended_at, r.exit_code, r.reason, r.submitted_by, r.rerun_of, r.warnings, r.skipped, "
+    "r.type, r.parent, r.root, r.description, r.error_code";
+
+constexpr std::string_view kActive =
+    "('NotStarted', 'Queued', 'Preparing', 'Starting', 'Running', 'Finalizing', 'CancelRequested', "
+    "'NotResponding')";
+
+// The family of one run, itself left out.
+constexpr std::string_view kDescendants =
+    "WITH RECURSIVE family (id) AS (SELECT id FROM runs WHERE parent = ? UNION ALL "
+    "SELECT below.id FROM runs below JOIN family ON below.parent = family.id) SELECT id FROM family";
 
 std::optional<Timestamp> maybe_time(const store::Row& row, int column) {
   if (row.is_null(column)) return std::nullopt;
@@ -33,6 +43,31 @@ std::vector<std::string> list_column(std::string_view text) {
   return list;
 }
 
+// What the record of an interactive run has of a job: it has no command, which every other job must have.
+Result<Job> interactive_job(const json::object& document) {
+  Job job;
+  json::object git;
+  JsonFields fields(document, "a stored record");
+  fields.required("experiment", job.experiment);
+  fields.optional("snapshot", job.snapshot);
+  fields.optional("git", git);
+  SLIPWAY_TRY(fields.finish_lenient());
+  JsonFields git_fields(git, "a stored git state");
+  git_fields.optional("commit", job.git.commit);
+  git_fields.optional("branch", job.git.branch);
+  git_fields.optional("remote", job.git.remote);
+  git_fields.optional("dirty", job.git.dirty);
+  SLIPWAY_TRY(git_fields.finish_lenient());
+  job.compute = ClusterName("");
+  job.environment.clear();
+  return job;
+}
+
+Result<Job> job_column(RunType type, std::string_view text) {
+  SLIPWAY_ASSIGN(const json::object document, parse_json_object(text, "a stored job"));
+  return type == RunType::kJob ? job_from_json(document) : interactive_job(document);
+}
+
 Run read_run(const store::Row& row) {
   Run run;
   run.seq = row.integer(0);
@@ -41,8 +76,8 @@ Run read_run(const store::Row& row) {
   run.state = state_column(row.text(3));
   if (!row.is_null(4)) run.resume_state = state_column(row.text(4));
   run.attempt = static_cast<int>(row.integer(5));
-  const auto document = parse_json_object(row.text(6), "a stored job");
-  auto job = document ? job_from_json(*document) : Result<Job>(std::unexpected(document.error()));
+  run.type = run_type_from_text(row.text(17)).value_or(RunType::kJob);
+  auto job = job_column(run.type, row.text(6));
   if (!job)
     abort_because(fmt::format("the stored job of {} cannot be read: {}", run.id, job.error().message));
   run.job = std::move(*job);
@@ -53,15 +88,21 @@ Run read_run(const store::Row& row) {
   run.exit_code = row.maybe_integer(11);
   run.reason = row.text(12);
   run.submitted_by = row.text(13);
-  if (!row.is_null(14)) run.parent = row.id<RunId>(14);
+  if (!row.is_null(14)) run.rerun_of = row.id<RunId>(14);
   run.warnings = list_column(row.text(15));
   run.skipped = list_column(row.text(16));
+  if (!row.is_null(18)) run.parent = row.id<RunId>(18);
+  if (!row.is_null(19)) run.root = row.id<RunId>(19);
+  run.description = row.text(20);
+  run.error_code = row.text(21);
   return run;
 }
 
-Status load_tags(store::Reader& reader, Run& run) {
-  return reader.query("SELECT key, value FROM run_tags WHERE run_seq = ?", {run.seq},
-                      [&](const store::Row& row) { run.tags.emplace(row.text(0), row.text(1)); });
+Status load_pairs(store::Reader& reader, Run& run) {
+  SLIPWAY_TRY(reader.query("SELECT key, value FROM run_tags WHERE run_seq = ?", {run.seq},
+                           [&](const store::Row& row) { run.tags.emplace(row.text(0), row.text(1)); }));
+  return reader.query("SELECT key, value FROM run_properties WHERE run_seq = ?", {run.seq},
+                      [&](const store::Row& row) { run.properties.emplace(row.text(0), row.text(1)); });
 }
 
 Result<std::vector<Run>> select_runs(store::Reader& reader, std::string_view rest,
@@ -69,7 +110,7 @@ Result<std::vector<Run>> select_runs(store::Reader& reader, std::string_view res
   std::vector<Run> runs;
   SLIPWAY_TRY(reader.query(fmt::format("SELECT {} FROM {}", kColumns, rest), values,
                            [&](const store::Row& row) { runs.push_back(read_run(row)); }));
-  for (Run& run : runs) SLIPWAY_TRY(load_tags(reader, run));
+  for (Run& run : runs) SLIPWAY_TRY(load_pairs(reader, run));
   return runs;
 }
 
@@ -119,52 +160,92 @@ Result<RunId> resolve_run(store::Reader& reader, const WorkspaceName& workspace,
   return found.front();
 }
 
+namespace {
+
+// Adds what keeps only the runs that have all these tags or properties.
+void require_pairs(const std::vector<WantedPair>& pairs, std::string_view table, std::string& from,
+                   store::Values& values) {
+  for (const WantedPair& pair : pairs) {
+    from += fmt::format(" AND EXISTS (SELECT 1 FROM {} p WHERE p.run_seq = r.seq AND p.key = ?{})", table,
+                        pair.value ? " AND p.value = ?" : "");
+    values.emplace_back(pair.key);
+    if (pair.value) values.emplace_back(*pair.value);
+  }
+}
+
+}  // namespace
+
 Result<std::vector<Run>> list_runs(store::Reader& reader, const WorkspaceName& workspace,
                                    const RunFilter& filter) {
   std::string from = "runs r WHERE r.workspace = ? AND r.seq < ?";
   store::Values values{workspace, filter.before_seq};
-  if (filter.tag) {
+  std::vector<WantedPair> tags = filter.tags;
+  const bool by_tag = !tags.empty() && tags.front().value && !filter.parent;
+  if (by_tag) {
     // Driven by the tag's own index, which is in order of submission as well.
     from =
         "run_tags t JOIN runs r ON r.seq = t.run_seq WHERE t.workspace = ? AND t.run_seq < ? AND t.key = ? "
         "AND t.value = ?";
-    values.emplace_back(filter.tag->first);
-    values.emplace_back(filter.tag->second);
+    values.emplace_back(tags.front().key);
+    values.emplace_back(*tags.front().value);
+    tags.erase(tags.begin());
   }
-  if (filter.experiment) {
-    from += " AND r.experiment = ?";
-    values.emplace_back(*filter.experiment);
-  }
-  if (filter.state) {
-    from += " AND r.state = ?";
-    values.emplace_back(to_text(*filter.state));
-  }
-  from += filter.tag ? " ORDER BY t.run_seq DESC LIMIT ?" : " ORDER BY r.seq DESC LIMIT ?";
-  values.emplace_back(filter.limit);
+  const auto require = [&](std::string_view condition, store::Value value) {
+    from += condition;
+    values.push_back(std::move(value));
+  };
+  if (filter.parent && filter.recursive)
+    require(fmt::format(" AND r.id IN ({})", kDescendants), *filter.parent);
+  else if (filter.parent)
+    require(" AND r.parent = ?", *filter.parent);
+  if (filter.without_parent) from += " AND r.parent IS NULL";
+  if (filter.experiment) require(" AND r.experiment = ?", *filter.experiment);
+  if (filter.state) require(" AND r.state = ?", to_text(*filter.state));
+  if (filter.type) require(" AND r.type = ?", to_text(*filter.type));
+  require_pairs(tags, "run_tags", from, values);
+  require_pairs(filter.properties, "run_properties", from, values);
+  require(by_tag ? " ORDER BY t.run_seq DESC LIMIT ?" : " ORDER BY r.seq DESC LIMIT ?", filter.limit);
   return select_runs(reader, from, values);
+}
+
+Result<std::vector<Run>> active_descendants(store::Reader& reader, const RunId& run) {
+  return select_runs(
+      reader,
+      fmt::format("runs r WHERE r.id IN ({}) AND r.state IN {} ORDER BY r.seq", kDescendants, kActive),
+      {run});
+}
+
+Result<int> depth_of(store::Reader& reader, const Run& run) {
+  int depth = 0;
+  SLIPWAY_TRY(
+      reader.query("WITH RECURSIVE above (id) AS (SELECT parent FROM runs WHERE id = ? UNION ALL "
+                   "SELECT r.parent FROM runs r JOIN above ON r.id = above.id) SELECT COUNT(id) FROM above",
+                   {run.id}, [&](const store::Row& row) { depth = static_cast<int>(row.integer(0)); }));
+  return depth;
 }
 
 Status insert_run(store::Writer& writer, Run& run) {
   SLIPWAY_TRY(writer.query(
       "INSERT INTO runs (id, workspace, experiment, cluster, state, attempt, job, snapshot, display_name, "
-      "submitted_at, "
-      "reason, submitted_by, parent, warnings, skipped, event_count) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0) RETURNING seq",
+      "submitted_at, reason, submitted_by, rerun_of, warnings, skipped, type, parent, root, description, "
+      "event_count) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0) RETURNING seq",
       {run.id, run.workspace, run.job.experiment, run.job.compute, to_text(run.state), run.attempt,
        json::serialize(to_json(run.job)), run.job.snapshot, run.display_name, run.submitted_at, run.reason,
-       run.submitted_by, run.parent, list_text(run.warnings), list_text(run.skipped)},
+       run.submitted_by, run.rerun_of, list_text(run.warnings), list_text(run.skipped), to_text(run.type),
+       run.parent, run.root, run.description},
       [&](const store::Row& row) { run.seq = row.integer(0); }));
-  return set_tags(writer, run, run.tags);
+  SLIPWAY_TRY(set_tags(writer, run, run.tags));
+  return add_properties(writer, run, run.properties);
 }
 
 Status store_transition(store::Writer& writer, const Run& run, const RunEvent& event) {
   int64_t seq = 0;
   SLIPWAY_TRY(
       writer.query("UPDATE runs SET state = ?, resume_state = ?, attempt = ?, started_at = ?, ended_at = ?, "
-                   "exit_code = ?, reason = ?, "
+                   "exit_code = ?, reason = ?, error_code = ?, "
                    "event_count = event_count + 1 WHERE seq = ? RETURNING event_count",
                    {to_text(run.state), to_text(run.resume_state), run.attempt, run.started_at, run.ended_at,
-                    run.exit_code, run.reason, run.seq},
+                    run.exit_code, run.reason, run.error_code, run.seq},
                    [&](const store::Row& row) { seq = row.integer(0); }));
   if (seq == 0) return no_such_run(run.id.str());
   return writer.run(
@@ -196,15 +277,38 @@ Status remove_tag(store::Writer& writer, const Run& run, const std::string& key)
   return {};
 }
 
+Status add_properties(store::Writer& writer, const Run& run,
+                      const std::map<std::string, std::string>& properties) {
+  for (const auto& [key, value] : properties) {
+    SLIPWAY_TRY(
+        writer.run("INSERT INTO run_properties (run_seq, workspace, key, value) VALUES (?, ?, ?, ?) ON "
+                   "CONFLICT DO NOTHING",
+                   {run.seq, run.workspace, key, value}));
+    std::string stored;
+    SLIPWAY_TRY(writer.query("SELECT value FROM run_properties WHERE run_seq = ? AND key = ?", {run.seq, key},
+                             [&](const store::Row& row) { stored = row.text(0); }));
+    if (stored != value)
+      return fail(ErrorCode::kConflict,
+                  fmt::format("the property '{}' of {} is set already and cannot be changed", key, run.id),
+                  "use another name, or a tag, which can be changed");
+  }
+  return {};
+}
+
 Status set_display_name(store::Writer& writer, const Run& run, const std::string& name) {
   SLIPWAY_TRY(writer.run("UPDATE runs SET display_name = ? WHERE seq = ?", {name, run.seq}));
   return {};
 }
 
+Status set_description(store::Writer& writer, const Run& run, const std::string& description) {
+  return writer.run("UPDATE runs SET description = ? WHERE seq = ?", {description, run.seq});
+}
+
 Status delete_run_rows(store::Writer& writer, const Run& run) {
   for (const std::string_view statement :
-       {"DELETE FROM run_tags WHERE run_seq = ?", "DELETE FROM run_events WHERE run_seq = ?",
-        "DELETE FROM attempt_nodes WHERE run_seq = ?", "DELETE FROM runs WHERE seq = ?"}) {
+       {"DELETE FROM run_tags WHERE run_seq = ?", "DELETE FROM run_properties WHERE run_seq = ?",
+        "DELETE FROM run_events WHERE run_seq = ?", "DELETE FROM attempt_nodes WHERE run_seq = ?",
+        "DELETE FROM runs WHERE seq = ?"}) {
     SLIPWAY_TRY(writer.run(statement, {run.seq}));
   }
   return {};
@@ -229,10 +333,8 @@ Result<std::vector<RunEvent>> list_events(store::Reader& reader, int64_t run_seq
 
 Status for_each_active(store::Reader& reader, const std::function<void(const Run&)>& visit) {
   return reader.query(
-      fmt::format("SELECT {} FROM runs r WHERE r.state IN ('NotStarted', 'Queued', 'Preparing', 'Starting', "
-                  "'Running', 'Finalizing', 'CancelRequested', 'NotResponding') ORDER BY r.seq",
-                  kColumns),
-      {}, [&](const store::Row& row) { visit(read_run(row)); });
+      fmt::format("SELECT {} FROM runs r WHERE r.state IN {} ORDER BY r.seq", kColumns, kActive), {},
+      [&](const store::Row& row) { visit(read_run(row)); });
 }
 
 Result<std::map<std::string, int64_t>> count_by_state(store::Reader& reader) {

@@ -4,7 +4,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "runs/run.h"
@@ -21,10 +20,21 @@ Result<Run> load_run(store::Reader& reader, const RunId& id);
 // kInvalidArgument when several begin so.
 Result<RunId> resolve_run(store::Reader& reader, const WorkspaceName& workspace, const std::string& text);
 
+// A tag or a property that a run must have; without a value any will do.
+struct WantedPair {
+  std::string key;
+  std::optional<std::string> value;
+};
+
 struct RunFilter {
   std::optional<ExperimentName> experiment;
   std::optional<RunState> state;
-  std::optional<std::pair<std::string, std::string>> tag;
+  std::optional<RunType> type;
+  std::vector<WantedPair> tags;
+  std::vector<WantedPair> properties;
+  std::optional<RunId> parent;  // its children only
+  bool recursive = false;       // and theirs
+  bool without_parent = false;
   int64_t before_seq = INT64_MAX;  // newest first, so a page goes on below this one
   int64_t limit = 100;
 };
@@ -41,12 +51,21 @@ Status store_skipped(store::Writer& writer, const Run& run);
 Status store_warnings(store::Writer& writer, const Run& run);
 Status set_tags(store::Writer& writer, const Run& run, const std::map<std::string, std::string>& tags);
 Status remove_tag(store::Writer& writer, const Run& run, const std::string& key);
+// kConflict when one of them is there already with another value.
+Status add_properties(store::Writer& writer, const Run& run,
+                      const std::map<std::string, std::string>& properties);
 Status set_display_name(store::Writer& writer, const Run& run, const std::string& name);
+Status set_description(store::Writer& writer, const Run& run, const std::string& description);
 // The run, its events and tags; files, blobs and logs are the deleter's (deletion.cc).
 Status delete_run_rows(store::Writer& writer, const Run& run);
 
 Result<std::vector<RunEvent>> list_events(store::Reader& reader, int64_t run_seq, int64_t after,
                                           int64_t limit);
+
+// Children, theirs and so on, that have not ended; oldest first.
+Result<std::vector<Run>> active_descendants(store::Reader& reader, const RunId& run);
+// How many runs stand above it.
+Result<int> depth_of(store::Reader& reader, const Run& run);
 
 // Visits every run that is not final, oldest first.
 Status for_each_active(store::Reader& reader, const std::function<void(const Run&)>& visit);

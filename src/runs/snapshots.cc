@@ -46,12 +46,18 @@ Status Snapshots::add(const WorkspaceName& workspace, const snapshot::Manifest& 
 }
 
 bool Snapshots::exists(const WorkspaceName& workspace, const std::string& digest) {
+  return check_snapshot(database_, workspace, digest).has_value();
+}
+
+Status check_snapshot(store::Database& database, const WorkspaceName& workspace, const std::string& digest) {
   bool found = false;
-  const Status read = database_.read([&](store::Reader& reader) {
+  SLIPWAY_TRY(database.read([&](store::Reader& reader) {
     return reader.query("SELECT 1 FROM snapshots WHERE workspace = ? AND digest = ?", {workspace, digest},
                         [&](const store::Row&) { found = true; });
-  });
-  return read && found;
+  }));
+  if (found) return {};
+  return fail(ErrorCode::kNotFound, fmt::format("there is no snapshot '{}'", digest.substr(0, 64)),
+              "upload the source first: POST .../snapshots");
 }
 
 Result<snapshot::Manifest> Snapshots::load(const WorkspaceName& workspace, const std::string& digest) {

@@ -3,39 +3,20 @@
 #include <fmt/format.h>
 
 #include "base/failpoint.h"
-#include "base/random.h"
 #include "compute/scheduler.h"
 #include "environments/environment.h"
+#include "runs/new_run.h"
 #include "runs/run_table.h"
+#include "runs/snapshots.h"
 
 namespace slipway::runs {
-namespace {
-
-constexpr size_t kLongestExperimentInId = 24;
-
-RunId new_run_id(const ExperimentName& experiment) {
-  return RunId(fmt::format("{}-{}", experiment.str().substr(0, kLongestExperimentInId), random_base32(8)));
-}
-
-}  // namespace
-
 Status Submissions::check(const Submission& submission) const {
   SLIPWAY_TRY(environments::check_environment(submission.job.environment));
   SLIPWAY_ASSIGN(const auto cluster,
                  orchestrator_.cluster_view({submission.workspace, submission.job.compute}));
   SLIPWAY_TRY(compute::check_fits(submission.job, cluster));
   if (submission.job.snapshot.empty()) return {};
-  bool found = false;
-  SLIPWAY_TRY(database_.read([&](store::Reader& reader) {
-    return reader.query("SELECT 1 FROM snapshots WHERE workspace = ? AND digest = ?",
-                        {submission.workspace, submission.job.snapshot},
-                        [&](const store::Row&) { found = true; });
-  }));
-  if (!found)
-    return fail(ErrorCode::kNotFound,
-                fmt::format("there is no snapshot '{}'", submission.job.snapshot.substr(0, 64)),
-                "upload the source first: POST .../snapshots");
-  return {};
+  return check_snapshot(database_, submission.workspace, submission.job.snapshot);
 }
 
 Result<Submitted> Submissions::submit(Submission submission) {
@@ -51,18 +32,15 @@ Result<Submitted> Submissions::submit(Submission submission) {
     }
     const Timestamp now = clock_.now();
     Run& run = result.run;
-    run.id = new_run_id(submission.job.experiment);
     run.workspace = submission.workspace;
     run.job = submission.job;
     run.tags = submission.job.tags;
     run.display_name = submission.job.display_name;
     run.submitted_at = now;
     run.submitted_by = submission.submitted_by;
+    run.rerun_of = submission.rerun_of;
     run.parent = submission.parent;
-    SLIPWAY_TRY(writer.run(
-        "INSERT INTO experiments (workspace, name, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-        {run.workspace, run.job.experiment, now}));
-    SLIPWAY_TRY(insert_run(writer, run));
+    SLIPWAY_TRY(add_run(writer, run));
     SLIPWAY_TRY(store::remember_made(writer, submission.request, run.id.str(), now));
     auto verdict = orchestrator_.transitions().apply(
         writer, run, {.kind = EventKind::kAccepted, .reason = "", .outcome = {}});
@@ -75,13 +53,17 @@ Result<Submitted> Submissions::submit(Submission submission) {
 
 Result<Submitted> Submissions::rerun(const Run& original, std::string idempotency_key,
                                      std::string submitted_by) {
+  if (original.type == RunType::kInteractive)
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} is interactive: it has no command that could be repeated", original.id));
   Submission submission{.workspace = original.workspace,
                         .job = original.job,
                         .request = {.scope = original.workspace.str(),
                                     .key = std::move(idempotency_key),
                                     .body = Digest::of("rerun " + original.id.str())},
                         .submitted_by = std::move(submitted_by),
-                        .parent = original.id};
+                        .rerun_of = original.id,
+                        .parent = std::nullopt};
   return submit(std::move(submission));
 }
 

@@ -15,7 +15,8 @@ struct Submission {
   Job job;
   store::RequestKey request;
   std::string submitted_by;
-  std::optional<RunId> parent;  // for a rerun
+  std::optional<RunId> rerun_of;
+  std::optional<RunId> parent;
 };
 
 struct Submitted {

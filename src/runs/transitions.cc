@@ -34,7 +34,8 @@ Result<Verdict> Transitions::apply(store::Writer& writer, Run& run, const Event&
   const Decision decision = decide({.state = run.state,
                                     .resume_state = run.resume_state,
                                     .attempt = run.attempt,
-                                    .max_attempts = run.job.max_attempts},
+                                    .max_attempts = run.job.max_attempts,
+                                    .interactive = run.type == RunType::kInteractive},
                                    event);
   if (decision.verdict == Verdict::kIgnore) return decision.verdict;
   if (decision.verdict == Verdict::kRefuse)
@@ -52,6 +53,7 @@ Result<Verdict> Transitions::apply(store::Writer& writer, Run& run, const Event&
                                 .attempt = run.attempt,
                                 .reason = decision.reason}));
   SLIPWAY_TRY(carry_out(writer, run, decision));
+  if (is_final(run.state) && run.type == RunType::kJob) SLIPWAY_TRY(end_interactive_family(writer, run));
   SLIPWAY_FAILPOINT("run.after_transition");
   if (before == RunState::kQueued) writer.after_commit([this, run] { observer_.run_waits_no_more(run); });
   writer.after_commit([this, topic = run_topic(run.id)] { notifier_.notify(topic); });
@@ -72,6 +74,39 @@ Status Transitions::carry_out(store::Writer& writer, const Run& run, const Decis
       writer.after_commit([this, topic = node_topic(part.node)] { notifier_.notify(topic); });
   }
   if ((decision.effects & kEnqueue) != 0) writer.after_commit([this, run] { observer_.run_waits(run); });
+  return {};
+}
+
+Status Transitions::cancel(store::Writer& writer, Run& run, const std::string& reason) const {
+  if (auto verdict = apply(writer, run, {.kind = EventKind::kCancelAsked, .reason = reason, .outcome = {}});
+      !verdict)
+    return fail(std::move(verdict).error());
+  SLIPWAY_ASSIGN(std::vector<Run> family, active_descendants(writer, run.id));
+  for (Run& below : family) {
+    auto verdict = apply(writer, below,
+                         {.kind = EventKind::kCancelAsked,
+                          .reason = fmt::format("{}, with {}", reason, run.id),
+                          .outcome = {}});
+    if (!verdict) return fail(std::move(verdict).error());
+  }
+  return {};
+}
+
+// The interactive runs below a job were its script's: with the script's token gone, nobody would end them.
+// Jobs that it has submitted go on by themselves.
+Status Transitions::end_interactive_family(store::Writer& writer, const Run& job) const {
+  SLIPWAY_ASSIGN(std::vector<Run> family, active_descendants(writer, job.id));
+  for (Run& below : family) {
+    if (below.type != RunType::kInteractive) continue;
+    const EventKind kind = job.state == RunState::kCompleted ? EventKind::kClosed
+                           : job.state == RunState::kFailed  ? EventKind::kGivenUp
+                                                             : EventKind::kCancelAsked;
+    auto verdict = apply(writer, below,
+                         {.kind = kind,
+                          .reason = fmt::format("{} above it is {}", job.id, to_text(job.state)),
+                          .outcome = {}});
+    if (!verdict) return fail(std::move(verdict).error());
+  }
   return {};
 }
 

@@ -37,12 +37,16 @@ class Transitions {
   // repeated is ignored and says so in the verdict.
   Result<Verdict> apply(store::Writer& writer, Run& run, const Event& event) const;
 
+  // Asks the run and all below it that have not ended to end. kConflict when the run itself has ended.
+  Status cancel(store::Writer& writer, Run& run, const std::string& reason) const;
+
   // Gives a waiting run its nodes: the event kPlaced and the orders for them. The verdict is kIgnore when it
   // no longer waits; then nothing is ordered. The parts' keys are filled in here.
   Result<Verdict> place(store::Writer& writer, Run& run, std::vector<Part>& parts) const;
 
  private:
   Status carry_out(store::Writer& writer, const Run& run, const Decision& decision) const;
+  Status end_interactive_family(store::Writer& writer, const Run& job) const;
 
   const Clock& clock_;
   Notifier& notifier_;

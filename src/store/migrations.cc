@@ -3,6 +3,7 @@
 //
 // Times are microseconds since 1970, documents are JSON text, digests and hashes are hexadecimal.
 #include "store/database.h"
+#include "store/migration_steps.h"
 
 namespace slipway::store {
 namespace {
@@ -239,6 +240,7 @@ CREATE TABLE meta (
 const std::vector<Migration>& migrations() {
   static const std::vector<Migration> steps = {
       {.version = 1, .name = "foundation", .sql = kFoundation},
+      {.version = 2, .name = "history", .sql = kHistoryStep},
   };
   return steps;
 }

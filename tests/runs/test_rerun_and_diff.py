@@ -13,7 +13,7 @@ def test_rerun_repeats_snapshot_command_and_variables(slipway, tmp_path):
     slipway.completed(run)
     (tmp_path / "job.py").write_text("print('changed')")
     again = slipway.api("POST", f"{W}/runs/{run}/rerun", {})
-    assert again["parent"] == run and again["id"] != run
+    assert again["rerun_of"] == run and again["id"] != run
     slipway.completed(again["id"])
     assert slipway.log(again["id"]) == slipway.log(run) == b"v1 ['x'] v\n"
 

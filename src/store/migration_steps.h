@@ -1,0 +1,10 @@
+// The steps of the schema that stand in files of their own, one for each part of the program.
+#pragma once
+
+#include <string_view>
+
+namespace slipway::store {
+
+extern const std::string_view kHistoryStep;
+
+}  // namespace slipway::store
