@@ -24,7 +24,7 @@ constexpr size_t kIdleConnections = 8;
 class Agent::Parts {
  public:
   Parts(const AgentOptions& options, NodePaths node_paths, AgentConfig node_config, FileLock node_lock,
-        std::unique_ptr<BlobCache> node_cache)
+        std::unique_ptr<data::FileCache> node_cache)
       : lock(std::move(node_lock)),
         paths(std::move(node_paths)),
         config(std::move(node_config)),
@@ -47,7 +47,7 @@ class Agent::Parts {
   FileLock lock;
   const NodePaths paths;
   const AgentConfig config;
-  std::unique_ptr<BlobCache> cache;
+  std::unique_ptr<data::FileCache> cache;
   Wakeup wakeup;
   std::atomic<bool> stopped = false;
   std::counting_semaphore<> preparations{kPreparations};
@@ -72,7 +72,8 @@ Result<std::unique_ptr<Agent>> Agent::create(const AgentOptions& options) {
     return fail(ErrorCode::kConflict, fmt::format("an agent of node {} is running already", paths.node),
                 fmt::format("the holder of {} is that agent", paths.lock().string()));
   SLIPWAY_TRY(make_folders(paths.attempts()));
-  SLIPWAY_ASSIGN(std::unique_ptr<BlobCache> cache, BlobCache::open(paths.cache(), config.cache_bytes));
+  SLIPWAY_ASSIGN(std::unique_ptr<data::FileCache> cache,
+                 data::FileCache::open(paths.cache(), config.cache_bytes));
   SLIPWAY_ASSIGN(const std::vector<FoundAttempt> found, find_attempts(paths));
   auto parts = std::make_unique<Parts>(options, std::move(paths), std::move(config), std::move(*lock),
                                        std::move(cache));

@@ -1,4 +1,4 @@
-// The agent's parts by themselves: folders, cache, walk, shipping, waiting.
+// The agent's parts by themselves: folders, walk, shipping, waiting.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/socket.h>
@@ -6,7 +6,6 @@
 #include <sys/un.h>
 
 #include "journal/writer.h"
-#include "node/agent_cache.h"
 #include "node/agent_fixture.h"
 #include "node/agent_folder.h"
 #include "node/agent_output_walk.h"
@@ -107,51 +106,6 @@ TEST_F(AgentParts, AFolderWithAnythingOfAJobIsRemoved) {
   ASSERT_TRUE(folders.remove(home_ / "first"));
   EXPECT_TRUE(fs::is_empty(home_ / "spare"));
   EXPECT_TRUE(folders.remove(home_ / "never")) << "nothing to remove";
-}
-
-TEST_F(AgentParts, TheCacheGivesBackWhatItWasGivenAndNothingElse) {
-  const auto cache = BlobCache::open(home_ / "cache", 1 << 20).value();
-  const Digest digest = Digest::of("content");
-  EXPECT_FALSE(cache->open_blob(digest, 7));
-  EXPECT_FALSE(cache->put(digest, "other")) << "bytes of another digest";
-  EXPECT_FALSE(cache->holds(digest, 7));
-  ASSERT_TRUE(cache->put(digest, "content"));
-  EXPECT_TRUE(cache->holds(digest, 7));
-  EXPECT_TRUE(cache->open_blob(digest, 7));
-  EXPECT_EQ(cache->read(digest, 100).value(), "content");
-  EXPECT_TRUE(fs::is_empty(home_ / "cache/aside"));
-}
-
-TEST_F(AgentParts, ADamagedFileLeavesTheCacheInsteadOfReachingAJob) {
-  const Digest digest = Digest::of("content");
-  ASSERT_TRUE(BlobCache::open(home_ / "cache", 1 << 20).value()->put(digest, "content"));
-  const fs::path file = home_ / "cache" / digest.hex().substr(0, 2) / digest.hex().substr(2);
-  write(file, "c0ntent");
-  const auto cache = BlobCache::open(home_ / "cache", 1 << 20).value();
-  const auto opened = cache->open_blob(digest, 7);
-  ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().code, ErrorCode::kNotFound);
-  EXPECT_FALSE(fs::exists(file));
-}
-
-TEST_F(AgentParts, TheCacheStaysWithinItsBoundAndLosesWhatWasUsedLongestAgo) {
-  const auto cache = BlobCache::open(home_ / "cache", 10'000).value();
-  std::vector<Digest> digests;
-  for (int i = 0; i < 12; ++i) {
-    const std::string content = std::string(1000, static_cast<char>('a' + i));
-    digests.push_back(Digest::of(content));
-    ASSERT_TRUE(cache->put(digests.back(), content));
-    const std::string hex = digests.back().hex();
-    const timespec times[2] = {{1000 + i, 0}, {1000 + i, 0}};
-    ::utimensat(AT_FDCWD, (home_ / "cache" / hex.substr(0, 2) / hex.substr(2)).c_str(), times, 0);
-  }
-  ASSERT_TRUE(cache->open_blob(digests[0], 1000)) << "the oldest one is used again";
-  cache->trim();
-  EXPECT_TRUE(cache->holds(digests[0], 1000));
-  EXPECT_FALSE(cache->holds(digests[1], 1000));
-  EXPECT_FALSE(cache->holds(digests[2], 1000));
-  EXPECT_FALSE(cache->holds(digests[3], 1000));
-  EXPECT_TRUE(cache->holds(digests[4], 1000));
 }
 
 TEST_F(AgentParts, TheWalkListsFilesAndSaysWhatItPassedOver) {

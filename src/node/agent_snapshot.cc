@@ -16,7 +16,7 @@ constexpr int kTries = 3;  // when other agents remove from the cache what was j
 // Puts the blobs of a pack into the cache, and takes none that was not asked for.
 class CacheSink final : public blobs::PackSink {
  public:
-  CacheSink(BlobCache& cache, std::unordered_set<Digest> wanted)
+  CacheSink(data::FileCache& cache, std::unordered_set<Digest> wanted)
       : cache_(cache), wanted_(std::move(wanted)) {}
 
   Status begin(const Digest& digest, uint64_t /*size*/) override {
@@ -37,9 +37,9 @@ class CacheSink final : public blobs::PackSink {
   }
 
  private:
-  BlobCache& cache_;
+  data::FileCache& cache_;
   std::unordered_set<Digest> wanted_;
-  std::unique_ptr<BlobCache::Writer> writer_;
+  std::unique_ptr<data::FileCache::Writer> writer_;
 };
 
 }  // namespace
@@ -105,7 +105,7 @@ Status SnapshotPlacer::place(const AttemptOrder& order, const std::filesystem::p
   for (int tries = 1; tries <= kTries; ++tries) {
     SLIPWAY_ASSIGN(const snapshot::Manifest manifest, fetch(order, *client));
     const Status written = snapshot::write_tree(manifest, work, [this](const snapshot::Entry& entry) {
-      return cache_.open_blob(entry.digest, entry.size);
+      return cache_.open_file(entry.digest, entry.size);
     });
     cache_.trim();
     if (written || written.error().code != ErrorCode::kNotFound) return written;

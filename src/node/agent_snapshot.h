@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "node/agent_cache.h"
+#include "data/cache.h"
 #include "node/agent_link.h"
 #include "protocol/node.h"
 #include "snapshot/manifest.h"
@@ -19,7 +19,7 @@ namespace slipway::node {
 class SnapshotPlacer {
  public:
   // Both outlive it.
-  SnapshotPlacer(ServerLink& server, BlobCache& cache) : server_(server), cache_(cache) {}
+  SnapshotPlacer(ServerLink& server, data::FileCache& cache) : server_(server), cache_(cache) {}
 
   // One try. `verdict` of an error says whether to repeat; files that have come are not fetched again.
   // kUnauthenticated and kNotFound: the run's token or the snapshot is gone for good.
@@ -32,7 +32,7 @@ class SnapshotPlacer {
   Status fetch_missing(const AttemptOrder& order, const snapshot::Manifest& manifest, http::Client& client);
 
   ServerLink& server_;
-  BlobCache& cache_;
+  data::FileCache& cache_;
 
   std::mutex mutex_;
   std::condition_variable fetched_;
