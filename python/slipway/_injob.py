@@ -59,8 +59,8 @@ def _number(name: str, value: Any) -> str:
 def _name(name: str) -> str:
     known = _names.get(name)
     if known is None:
-        if not name or len(name.encode("utf-8", "surrogatepass")) > 1024:
-            raise ValueError(f"a metric's name has 1 to 1024 bytes; this one begins {name[:40]!r}")
+        if not name or len(name.encode("utf-8")) > 1024 or any(c < " " or c == "\x7f" for c in name):
+            raise ValueError(f"a metric's name has 1 to 1024 bytes and no control characters: {name[:40]!r}")
         known = _quoted(name)
         if len(_names) < _MAX_NAMES:
             _names[name] = known

@@ -270,7 +270,7 @@ class Run:
         channel: Optional[str] = None,
         start: int = 0,
     ) -> bytes:
-        """The bytes of a log from `start` on. A log that has not begun yet is empty."""
+        """The bytes of a log from `start` on. What a job has not begun to print is empty."""
         query = query_text({"name": name, "attempt": attempt, "rank": rank, "channel": channel})
         headers = {"Range": f"bytes={start}-"} if start else {}
         try:
@@ -279,6 +279,11 @@ class Run:
             if error.status == 416:
                 return b""  # nothing behind it
             raise
+        except NotFoundError:
+            if name != _follow.LOG:
+                raise
+            self.refresh()  # says so when it is the run that is missing
+            return b""
         return answer.body
 
     def follow_log(
