@@ -1,0 +1,1 @@
+"""Parts of the SDK that were called contributions."""

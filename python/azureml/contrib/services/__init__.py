@@ -1,0 +1,1 @@
+"""What entry scripts of services import."""

@@ -1,0 +1,1 @@
+"""Estimators and hyper-parameter search of the SDK."""

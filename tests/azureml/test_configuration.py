@@ -1,0 +1,362 @@
+"""What needs no server: configurations, names, files, and runs outside of any job."""
+
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+from azureml import _support, _yaml
+from azureml.core import Environment, Experiment, Run, RunConfiguration, ScriptRunConfig, _command, _config
+from azureml.core.compute import AmlCompute, RemoteCompute, _sizes
+from azureml.core.conda_dependencies import CondaDependencies
+from azureml.core.runconfig import MpiConfiguration, PyTorchConfiguration, TensorflowConfiguration
+from azureml.core.workspace import check_workspace_name
+from azureml.data.data_reference import DataReference
+from azureml.exceptions import ComputeTargetException, RunEnvironmentException, UserErrorException
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PYENV = Path.home() / ".pyenv" / "versions"
+
+
+@pytest.fixture(autouse=True)
+def fresh_warnings():
+    _support._said.clear()
+
+
+def config(folder, name="ws", **more):
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps({"subscription_id": "s", "resource_group": "g", "workspace_name": name, **more})
+    (folder / "config.json").write_text(text)
+    return folder / "config.json"
+
+
+def test_the_kind_of_folder_outranks_how_near_it_is(tmp_path):
+    below = tmp_path / "a" / "b"
+    plain = config(below)
+    older = config(tmp_path / "a" / "aml_config")
+    assert _config.find(below) == str(older)
+    newest = config(tmp_path / ".azureml")
+    assert _config.find(below) == str(newest)
+    assert _config.find(plain) == str(plain)
+
+
+def test_project_json_is_found_after_config_json(tmp_path):
+    (tmp_path / "aml_config").mkdir()
+    scope = "/subscriptions/S/resourceGroups/G/providers/Microsoft.MachineLearningServices/workspaces/W"
+    (tmp_path / "aml_config" / "project.json").write_text(json.dumps({"Scope": scope}))
+    assert _config.read(_config.find(tmp_path)) == ("S", "G", "W")
+
+
+def test_a_config_json_of_another_program_does_not_hide_the_right_one(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "config.json").write_text('{"compilerOptions": {}}')
+    assert _config.find(tmp_path / "a").startswith(str(tmp_path)) if config(tmp_path) else None
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"Scope": "/nowhere"}'])
+def test_a_damaged_configuration_is_named(tmp_path, content):
+    path = tmp_path / "config.json"
+    path.write_text(content)
+    with pytest.raises(UserErrorException, match=r"config\.json"):
+        _config.read(_config.find(path))
+
+
+def test_no_configuration_at_all_says_what_to_do(tmp_path):
+    with pytest.raises(UserErrorException, match="write_config"):
+        _config.find(tmp_path, "no-such-name.json")
+
+
+@pytest.mark.parametrize("name", ["ab", "-abc", "a" * 34, "a b c", None, ""])
+def test_names_that_no_workspace_has(name):
+    with pytest.raises(UserErrorException, match="3 to 33"):
+        check_workspace_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "a" * 256, "a/b", "-x", None])
+def test_names_that_no_experiment_has(name):
+    with pytest.raises(UserErrorException, match="1 to 255"):
+        Experiment(None, name)
+
+
+CONDA = """
+name: tf
+channels: [conda-forge]
+dependencies:
+  - python=3.6.2  # the time's own
+  - numpy
+  - pip:
+    - tensorflow-gpu==2.2.0
+    - 'horovod==0.19.5'
+"""
+
+
+@pytest.mark.parametrize("with_yaml", [True, False])
+def test_a_conda_file_is_read_with_and_without_pyyaml(tmp_path, monkeypatch, with_yaml):
+    if not with_yaml:
+        monkeypatch.setitem(sys.modules, "yaml", None)
+    (tmp_path / "env.yml").write_text(CONDA)
+    environment = Environment.from_conda_specification("tf", str(tmp_path / "env.yml"))
+    assert environment._definition() == {
+        "variables": {},
+        "python": "3.6.2",
+        "pip": ["tensorflow-gpu==2.2.0", "horovod==0.19.5"],
+        "conda": ["numpy"],
+        "conda_channels": ["conda-forge"],
+    }
+    assert _yaml.load(environment.python.conda_dependencies.serialize_to_string())["name"] == "tf"
+
+
+@pytest.mark.parametrize("with_yaml", [True, False])
+def test_a_broken_line_of_a_conda_file_is_named(tmp_path, monkeypatch, with_yaml):
+    if not with_yaml:
+        monkeypatch.setitem(sys.modules, "yaml", None)
+    (tmp_path / "env.yml").write_text('name: tf\ndependencies: [a, b\nchannels: "x\n')
+    with pytest.raises(UserErrorException, match=r"line \d"):
+        Environment.from_conda_specification("tf", str(tmp_path / "env.yml"))
+
+
+def test_packages_replace_earlier_ones_of_their_name():
+    packages = CondaDependencies.create(pip_packages=["Torch==1.5", "azureml-sdk"], python_version="3.7")
+    packages.add_pip_package("torch==1.6.0")
+    packages.add_conda_package("python=3.8")
+    assert list(packages.pip_packages) == ["azureml-defaults", "azureml-sdk", "torch==1.6.0"]
+    assert packages.get_python_version() == "3.8"
+    packages.remove_pip_package("azureml-sdk")
+    assert "azureml-sdk" not in packages.serialize_to_string()
+
+
+def test_image_and_dockerfile_reset_each_other():
+    environment = Environment("image")
+    environment.docker.base_dockerfile = "FROM debian"
+    assert environment.docker.base_image is None
+    environment.docker.base_image = "debian:12"
+    assert environment.docker.base_dockerfile is None
+    assert environment._definition()["container"]["image"] == "debian:12"
+
+
+def test_azures_own_image_alone_means_no_container():
+    assert "container" not in Environment("plain")._definition()
+
+
+def test_a_saved_environment_loads_again(tmp_path):
+    environment = Environment.from_dockerfile("mine", "FROM debian\n", pip_requirements=None)
+    environment.python.user_managed_dependencies = False
+    environment.environment_variables = {"A": "b"}
+    environment.save_to_directory(tmp_path / "saved")
+    assert sorted(os.listdir(tmp_path / "saved")) == [
+        "BaseDockerfile",
+        "azureml_environment.json",
+        "conda_dependencies.yml",
+    ]
+    again = Environment.load_from_directory(tmp_path / "saved")
+    assert again._definition() == environment._definition()
+    with pytest.raises(UserErrorException, match="overwrite"):
+        environment.save_to_directory(tmp_path / "saved")
+
+
+@pytest.mark.parametrize("name", ["AzureML-Minimal", "microsoft-x"])
+def test_reserved_names_are_cloned_before_they_are_registered(name):
+    with pytest.raises(UserErrorException, match="clone"):
+        Environment(name).register(None)
+    clone = Environment(name).clone("mine")
+    assert (clone.name, clone.version) == ("mine", None)
+
+
+def test_a_run_configuration_is_saved_and_loaded(tmp_path):
+    made = RunConfiguration("train.py", ["--lr", 0.1])
+    made.target, made.node_count = "gpu", 2
+    made.environment.python.conda_dependencies.add_pip_package("numpy")
+    made.save(str(tmp_path), "big")
+    again = RunConfiguration.load(str(tmp_path), "big")
+    assert (again.script, again.arguments, again.target, again.node_count) == (
+        "train.py",
+        ["--lr", "0.1"],
+        "gpu",
+        2,
+    )
+    assert again.environment._definition() == made.environment._definition()
+
+
+def test_command_and_script_exclude_each_other():
+    with pytest.raises(UserErrorException, match="not both"):
+        ScriptRunConfig(".", script="a.py", command="python a.py")
+    with pytest.raises(UserErrorException, match="script or a command"):
+        ScriptRunConfig(".")
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        (MpiConfiguration(2, 3), ("Python", "Mpi", 3)),
+        (PyTorchConfiguration(node_count=2), ("PyTorch", "Nccl", 2)),
+        (TensorflowConfiguration(2, 1), ("TensorFlow", "ParameterServer", 3)),
+    ],
+)
+def test_distributed_configurations_set_framework_and_nodes(config, expected):
+    made = ScriptRunConfig(".", script="a.py", distributed_job_config=config).run_config
+    assert (made.framework, made.communicator, made.node_count) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--lr", 0.1, "it's"], ["python", "train.py", "--lr", "0.1", "it's"]),
+        (
+            ["--at", "$HOST:1", "a b", ""],
+            ["/bin/sh", "-c", "exec python train.py --at \"${HOST}\":1 'a b' ''"],
+        ),
+        (["$(rm -rf /)", "$5"], ["python", "train.py", "$(rm -rf /)", "$5"]),
+        (["$X;`id`"], ["/bin/sh", "-c", "exec python train.py \"${X}\"';`id`'"]),
+    ],
+)
+def test_variables_in_arguments_are_expanded_and_nothing_else(arguments, expected):
+    made = _command.script_command("python", "train.py", arguments)
+    assert made == expected
+    if made[0] == "/bin/sh":
+        assert _command.unwrapped(made)[:2] == ["python", "train.py"]
+
+
+@pytest.mark.parametrize(
+    ("size", "shape"),
+    [
+        ("STANDARD_NC6", (6, 56, 1)),
+        ("Standard_D2_v2", (2, 7, 0)),
+        ("STANDARD_DS3_V2", (4, 14, 0)),
+        ("Standard_F16s_v2", (16, 32, 0)),
+        ("Standard_E4ds_v4", (4, 32, 0)),
+        ("Standard_NC64as_T4_v3", (64, 440, 4)),
+    ],
+)
+def test_sizes_of_virtual_machines_are_shapes_of_nodes(size, shape):
+    cores, memory, gpus = _sizes.shape(size)
+    assert (cores, memory >> 30, gpus) == shape
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"vm_size": "HUGE"}, {"min_nodes": 3, "max_nodes": 2}, {"vm_priority": "cheap"}, {"max_nodes": 0}],
+)
+def test_impossible_clusters_are_refused(given):
+    with pytest.raises(ComputeTargetException):
+        AmlCompute.provisioning_configuration(**{"vm_size": "STANDARD_D2_V2", **given})
+
+
+def test_what_azure_has_and_slipway_cannot_honour_warns_once_and_names_the_callers_line():
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            AmlCompute.provisioning_configuration(
+                vm_size="STANDARD_D2_V2", admin_username="me", vnet_name=None
+            )
+    assert [str(w.message) for w in said if "admin_username" in str(w.message)] == [str(said[0].message)]
+    assert len(said) == 1 and said[0].filename == __file__
+
+
+def test_what_azure_does_not_have_is_a_type_error():
+    with pytest.raises(TypeError):
+        AmlCompute.provisioning_configuration(vm_size="STANDARD_D2_V2", colour="red")
+    with pytest.raises(TypeError):
+        ScriptRunConfig(".", script="a.py", colour="red")
+    with pytest.raises(TypeError):
+        Experiment(None, "exp", colour="red")
+    with pytest.raises(TypeError):
+        Environment("x", colour="red")
+
+
+def test_other_machines_say_what_to_do_instead():
+    with pytest.raises(UserErrorException, match="agent"):
+        RemoteCompute.attach_configuration(username="me", address="host", password="secret")
+
+
+class FakeStore:
+    name = "store"
+
+
+def test_a_data_reference_is_its_variable():
+    assert str(DataReference(FakeStore(), "mnist")) == "$AZUREML_DATAREFERENCE_mnist"
+    assert DataReference(FakeStore(), "mnist").as_download("/tmp/x").path_on_compute == "/tmp/x"
+    with pytest.raises(UserErrorException):
+        DataReference(FakeStore(), "mnist", mode="copy")
+
+
+def test_outside_a_job_a_run_prints_what_it_would_log(capsys, monkeypatch):
+    monkeypatch.delenv("SLIPWAY_RUN_ID", raising=False)
+    run = Run.get_context()
+    run.log("loss", 0.5)
+    run.log_list("acc", [1, 2])
+    run.log_row("xy", x=1, y=2)
+    run.log_image("plot", path=__file__)
+    run.tag("a", "b")
+    with run.child_run() as child:
+        child.log("c", 1)
+    assert run.id.startswith("OfflineRun")
+    assert run.get_tags() == {"a": "b"}
+    said = capsys.readouterr().out
+    for expected in ("loss:\n0.5", "acc:\n2", "{'x': 1, 'y': 2}", "image plot"):
+        assert expected in said
+    with pytest.raises(UserErrorException, match="log_list"):
+        run.log("many", [1, 2])
+    with pytest.raises(RunEnvironmentException):
+        Run.get_context(allow_offline=False)
+
+
+EVERYTHING = """
+import importlib, pkgutil, sys
+import azureml
+for module in pkgutil.walk_packages(azureml.__path__, "azureml."):
+    loaded = importlib.import_module(module.name)
+    for name in getattr(loaded, "__all__", []):
+        getattr(loaded, name)
+from azureml.core import VERSION, Run
+run = Run.get_context()
+run.log("version", ".".join(map(str, sys.version_info[:2])))
+"""
+
+
+@pytest.mark.parametrize("version", ["3.6", "3.13"])
+def test_the_oldest_and_the_newest_python_import_everything(version):
+    interpreters = sorted(PYENV.glob(f"{version}.*/bin/python"))
+    assert interpreters, f"no Python {version} below {PYENV}"
+    done = subprocess.run(
+        [
+            interpreters[-1],
+            "-I",
+            "-c",
+            f"import sys; sys.path.insert(0, {str(ROOT / 'python')!r})\n" + EVERYTHING,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert version in done.stdout
+
+
+def test_importing_run_loads_nothing_that_a_job_does_not_need():
+    code = "import sys; from azureml.core import Run; print(sorted(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": str(ROOT / "python")}
+    )
+    for heavy in (
+        "azureml.core.environment",
+        "azureml.data",
+        "http.client",
+        "ssl",
+        "inspect",
+        "yaml",
+        "numpy",
+    ):
+        assert f"'{heavy}'" not in done.stdout
+
+
+def test_the_table_in_the_documentation_is_current():
+    done = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "azureml-table", "--check"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
