@@ -20,7 +20,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, List
 
-from ._injob import flush, in_job, keep, log, tag
+from ._injob import flush, in_job, keep, log, set_properties, tag
 from ._version import __version__
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .current import JobRun, current_run, inputs, outputs
     from .errors import SlipwayError
     from .experiment import Experiment
-    from .images import log_image
+    from .recording import log_chart, log_image, log_row, log_table, log_text, log_value
     from .run import Run
     from .workspace import Workspace, create_workspace, workspace, workspaces
 
@@ -44,7 +44,12 @@ _LATER = {
     "create_workspace": "workspace",
     "current_run": "current",
     "inputs": "current",
-    "log_image": "images",
+    "log_chart": "recording",
+    "log_image": "recording",
+    "log_row": "recording",
+    "log_table": "recording",
+    "log_text": "recording",
+    "log_value": "recording",
     "outputs": "current",
     "workspace": "workspace",
     "workspaces": "workspace",
@@ -66,8 +71,14 @@ __all__ = [
     "inputs",
     "keep",
     "log",
+    "log_chart",
     "log_image",
+    "log_row",
+    "log_table",
+    "log_text",
+    "log_value",
     "outputs",
+    "set_properties",
     "tag",
     "workspace",
     "workspaces",

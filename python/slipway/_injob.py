@@ -116,32 +116,52 @@ def _say(text: str) -> None:
     sys.stdout.write(f"slipway: not in a job; {text}\n")
 
 
-def _object(document: Mapping[str, Any], said: str) -> None:
-    """Sends a message that is not made by the million."""
+def send_object(document: Mapping[str, Any], said: str) -> bool:
+    """Sends a message that is not made by the million; outside a job prints what it `said`. False: it is too long."""
     sender = _find_sender()
     if sender is None:
         _say(said)
-        return
+        return True
     import json
 
     message = json.dumps(document).encode("ascii")
     if len(message) > 64 << 10:
-        raise ValueError(f"this is {len(message)} bytes as a message; a job's messages have at most 64 KiB")
+        return False
     sender.send(message)
+    return True
+
+
+def _send_texts(what: str, texts: Mapping[str, Any]) -> None:
+    pairs = {str(name): str(value) for name, value in texts.items()}
+    said = f"would set the {what} " + ", ".join(f"{name}={value}" for name, value in pairs.items())
+    for name, value in pairs.items():
+        if not name or len(name.encode()) > 256 or len(value.encode()) > 5000:
+            raise ValueError(
+                f"the name of one of the {what} has 1 to 256 bytes and its text at most 5000: {name[:40]!r}"
+            )
+    if not send_object({what: pairs}, said):
+        for name, value in pairs.items():
+            send_object({what: {name: value}}, said)
 
 
 def tag(*tags: Mapping[str, Any], **more: Any) -> None:
     """Sets tags of this run: `slipway.tag(optimizer="adam")`."""
     for group in tags:
         more = {**group, **more}
-    texts = {str(name): str(value) for name, value in more.items()}
-    _object({"tags": texts}, "would tag " + ", ".join(f"{name}={value}" for name, value in texts.items()))
+    _send_texts("tags", more)
+
+
+def set_properties(*properties: Mapping[str, Any], **more: Any) -> None:
+    """Sets properties of this run, each once and for ever: `slipway.set_properties(data="mnist:2")`."""
+    for group in properties:
+        more = {**group, **more}
+    _send_texts("properties", more)
 
 
 def keep(path: str) -> None:
     """Keeps a file of the working folder with the run at once, not only at the end; `./outputs` is kept anyway."""
     relative = _below_work(path)
-    _object({"file": relative}, f"would keep {relative}")
+    send_object({"file": relative}, f"would keep {relative}")
 
 
 def work_folder() -> str:

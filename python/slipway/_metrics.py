@@ -25,7 +25,12 @@ def number_for_json(value: Any) -> Union[float, str]:
     >>> number_for_json(1), number_for_json(float("nan"))
     (1.0, 'NaN')
     """
-    number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{value!r} is no number; log_text, log_row and log_table take other values"
+        ) from None
     if math.isfinite(number):
         return number
     return "NaN" if math.isnan(number) else ("Infinity" if number > 0 else "-Infinity")

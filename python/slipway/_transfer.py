@@ -10,7 +10,7 @@ import os
 import socket
 import struct
 from binascii import unhexlify
-from typing import Callable, Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from ._connection import Connection
 from ._http import ANSWER_SECONDS, Transport, error_of
@@ -38,11 +38,11 @@ class Missing(NamedTuple):
 
 
 class Uploader:
-    """Brings the files of one folder to the workspace's store."""
+    """Brings files to the workspace's store; `path_of` says where an entry lies here."""
 
-    def __init__(self, transport: Transport, folder: str) -> None:
+    def __init__(self, transport: Transport, path_of: Callable[[str], str]) -> None:
         self._transport = transport
-        self._folder = folder
+        self._path_of = path_of
 
     @property
     def _connection(self) -> Connection:
@@ -85,7 +85,7 @@ class Uploader:
             self._send_pack([one.entry for one in load])
 
     def _path(self, entry: Entry) -> str:
-        return os.path.join(self._folder, entry.path)
+        return self._path_of(entry.path)
 
     def _send_pack(self, entries: List[Entry]) -> None:
         body = bytearray()
@@ -152,7 +152,7 @@ def send_source(transport: Transport, folder: str) -> Tuple[str, Snapshot]:
 
 def send_snapshot(transport: Transport, folder: str, snapshot: Snapshot) -> str:
     target = transport.connection.in_workspace("/snapshots")
-    uploader = Uploader(transport, folder)
+    uploader = Uploader(transport, lambda path: os.path.join(folder, path))
     document = snapshot.document()
     # Usually the server knows it all. It may also drop a content nobody refers to between our question and the
     # manifest: rare, and asked again.
@@ -175,17 +175,21 @@ class RemoteFile(NamedTuple):
     mode: int = 0o644
 
 
-def check_relative(path: str) -> str:
-    """A path that may become a file below a folder of the user's.
+def is_clean(path: str) -> bool:
+    """Whether a path stays below the folder it is taken from.
 
-    >>> check_relative("outputs/model/weights.bin")
-    'outputs/model/weights.bin'
+    >>> is_clean("outputs/model/weights.bin"), is_clean("a/../../b"), is_clean("/etc/passwd")
+    (True, False, False)
     """
-    parts = path.split("/")
-    if path.startswith("/") or "\0" in path or "\\" in path or any(part in ("", ".", "..") for part in parts):
-        raise InvalidArgumentError(
-            f"the server names a file {path!r} that leaves the folder; nothing was written"
-        )
+    return (
+        "\0" not in path and "\\" not in path and not any(part in ("", ".", "..") for part in path.split("/"))
+    )
+
+
+def check_path(path: str) -> str:
+    """A path for a file of a run, as a user gives it."""
+    if not is_clean(path):
+        raise InvalidArgumentError(f"{path!r} is no path for a file", next="write it as outputs/plot.png")
     return path
 
 
@@ -195,7 +199,8 @@ def download_files(
     """Gives the paths of the files, as they lie in `folder` then. A file of the same name and other content is
     replaced, in one step, when the new one is whole; without `overwrite` it is an error before anything is fetched."""
     for remote in files:
-        check_relative(remote.path)
+        if not is_clean(remote.path):
+            raise InternalError(f"the server names a file {remote.path!r} that leaves the folder")
     os.makedirs(folder, exist_ok=True)
     if not overwrite:
         taken = [remote.path for remote in files if os.path.lexists(os.path.join(folder, remote.path))]
@@ -241,10 +246,10 @@ def _fetch(transport: Transport, remote: RemoteFile, folder: str) -> None:
         # A part left by a crash may be damaged: then all of it is fetched once more.
         if not remote.digest:
             file.truncate(0)
-        _receive(transport, remote, file)
+        _receive(transport, remote, file.fileno())
         if remote.digest and hash_file(os.fsencode(part))[1] != remote.digest:
             file.truncate(0)
-            _receive(transport, remote, file)
+            _receive(transport, remote, file.fileno())
             if hash_file(os.fsencode(part))[1] != remote.digest:
                 os.unlink(part)
                 raise InternalError(
@@ -261,11 +266,8 @@ def _is_there(target: str, remote: RemoteFile) -> bool:
     return hash_file(os.fsencode(target))[1] == remote.digest
 
 
-def _receive(transport: Transport, remote: RemoteFile, file: "object") -> None:
+def _receive(transport: Transport, remote: RemoteFile, descriptor: int) -> None:
     """Brings the part to its full size, from where it stands."""
-    stream = file
-    assert hasattr(stream, "fileno")
-    descriptor = stream.fileno()
     failures = 0
     while True:
         size = os.fstat(descriptor).st_size
@@ -299,7 +301,7 @@ def _appender(descriptor: int, remote: RemoteFile, start: int) -> Callable[[byte
     return append
 
 
-def read_into(transport: Transport, target: str, start: int, sink: Callable[[bytes], None]) -> int:
+def read_into(transport: Transport, target: str, start: int, sink: Callable[[bytes], Any]) -> int:
     """One try to read an answer's body from byte `start` on, piece by piece; gives how many bytes came."""
     headers: Dict[str, str] = {"Range": f"bytes={start}-"} if start else {}
     connection, answer = transport.open("GET", target, None, headers, ANSWER_SECONDS)

@@ -7,33 +7,14 @@ from urllib.parse import quote
 from . import _html
 from ._connection import check_name
 from ._http import Json
+from ._job import memory_bytes
 from ._snapshot import size_text
-from .errors import InvalidArgumentError, TimedOutError
+from .errors import TimedOutError
 
 if TYPE_CHECKING:
     from .workspace import Workspace
 
 POLL_SECONDS = 0.5
-
-
-def memory_bytes(memory: Any) -> int:
-    """A number counts GiB, as on the command line.
-
-    >>> memory_bytes(4) == memory_bytes("4G") == memory_bytes("4096MiB") == 4 << 30
-    True
-    """
-    if isinstance(memory, (int, float)):
-        return int(memory * (1 << 30))
-    text = str(memory).strip()
-    number = text.rstrip("KMGTiBkmgtb")
-    unit = text[len(number) :].strip().upper().replace("IB", "").replace("B", "")
-    shift = {"": 30, "K": 10, "M": 20, "G": 30, "T": 40}.get(unit)
-    try:
-        return int(float(number) * (1 << shift))  # type: ignore[operator]
-    except (TypeError, ValueError):
-        raise InvalidArgumentError(
-            f"{memory!r} is no amount of memory", next="write 4, 4G or 512MiB"
-        ) from None
 
 
 class Cluster:

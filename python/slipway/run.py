@@ -1,34 +1,16 @@
 """A run: one submission of a job, with its history."""
 
-import io
-import os
 import sys
 import time
-from datetime import datetime
-from typing import IO, TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional
-from urllib.parse import quote
+from typing import IO, Any, Iterable, Iterator, List, NamedTuple, Optional
 
 from . import _follow, _html
 from ._events import LogPiece, Stream, log_pieces
-from ._http import Json, Transport, query_text
-from ._metrics import Metrics, Series, number_for_json, number_from_json
+from ._http import Json, query_text
+from ._record import FINAL_STATES
+from ._run_history import RunHistory
 from ._times import duration_text, parse_time
-from ._transfer import RemoteFile, download_files, read_into
 from .errors import InvalidArgumentError, NotFoundError, RunFailedError, TimedOutError
-
-if TYPE_CHECKING:
-    from .workspace import Workspace
-
-FINAL_STATES = ("Completed", "Failed", "Canceled")
-
-
-class RunFile(NamedTuple):
-    """A file that a run has left."""
-
-    path: str
-    size: int
-    digest: str
-    mode: int = 0o644
 
 
 class LogFile(NamedTuple):
@@ -40,117 +22,11 @@ class LogFile(NamedTuple):
     size: int
 
 
-class Run:
+class Run(RunHistory):
     """One run. What may change is asked of the server anew each time, until the run has ended.
 
     Runs come from `Workspace.submit`, `Workspace.run` and `Workspace.runs`.
     """
-
-    def __init__(self, workspace: "Workspace", document: Json) -> None:
-        self._workspace = workspace
-        self._document = document
-
-    # -- what it is -----------------------------------------------------------------------------------------
-
-    @property
-    def id(self) -> str:
-        return str(self._document["id"])
-
-    @property
-    def workspace(self) -> "Workspace":
-        return self._workspace
-
-    @property
-    def transport(self) -> Transport:
-        return self._workspace.transport
-
-    def path(self, below: str = "") -> str:
-        """Of the run in the HTTP API."""
-        return self.transport.connection.in_workspace("/runs/" + quote(self.id, safe="") + below)
-
-    @property
-    def document(self) -> Json:
-        """The whole record as last seen, in the shape of api/openapi.yaml; asks nothing."""
-        return self._document
-
-    def refresh(self) -> "Run":
-        """Asks the server for the record; gives the run itself."""
-        self._document = self.transport.get(self.path())
-        return self
-
-    def _now(self) -> Json:
-        if self._document.get("state") not in FINAL_STATES:
-            self.refresh()
-        return self._document
-
-    @property
-    def experiment(self) -> str:
-        return str(self._document["experiment"])
-
-    @property
-    def display_name(self) -> str:
-        return str(self._document.get("display_name") or "")
-
-    @property
-    def job(self) -> Json:
-        """What was asked for: command, compute, environment, inputs, resources."""
-        return dict(self._document.get("job", {}))
-
-    @property
-    def state(self) -> str:
-        """Queued, Preparing, Running, ..., Completed, Failed or Canceled (docs/run-states.md)."""
-        return str(self._now()["state"])
-
-    @property
-    def ended(self) -> bool:
-        return self.state in FINAL_STATES
-
-    @property
-    def exit_code(self) -> Optional[int]:
-        code = self._now().get("exit_code")
-        return None if code is None else int(code)
-
-    @property
-    def reason(self) -> str:
-        """Why it is in its state, or why it waits."""
-        now = self._now()
-        return str(now.get("reason") or now.get("waiting_because") or "")
-
-    @property
-    def warnings(self) -> List[str]:
-        return list(self._now().get("warnings", []))
-
-    @property
-    def tags(self) -> Dict[str, str]:
-        """A copy; `tag` and `untag` change them."""
-        return dict(self.refresh()._document.get("tags", {}))
-
-    @property
-    def submitted_at(self) -> Optional[datetime]:
-        return parse_time(self._document.get("submitted_at"))
-
-    @property
-    def started_at(self) -> Optional[datetime]:
-        return parse_time(self._now().get("started_at"))
-
-    @property
-    def ended_at(self) -> Optional[datetime]:
-        return parse_time(self._now().get("ended_at"))
-
-    @property
-    def duration(self) -> Optional[float]:
-        """Seconds."""
-        seconds = self._now().get("duration_seconds")
-        return None if seconds is None else float(seconds)
-
-    def __repr__(self) -> str:
-        return f"Run({self.id!r}, {self._document.get('state', 'unknown')})"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Run) and (self.id, self._workspace.name) == (other.id, other._workspace.name)
-
-    def __hash__(self) -> int:
-        return hash(self.id)
 
     def _repr_html_(self) -> str:
         return run_table([self])
@@ -231,20 +107,6 @@ class Run:
         """An ended run, with its logs, metrics and files."""
         self.transport.remove(self.path())
 
-    # -- tags -----------------------------------------------------------------------------------------------
-
-    def tag(self, tags: Optional[Mapping[str, Any]] = None, **more: Any) -> None:
-        """Sets tags: `run.tag(owner="me")`, or `run.tag({"any name": 1})`."""
-        wanted = {str(name): str(value) for name, value in {**(tags or {}), **more}.items()}
-        self._document = self.transport.call("PATCH", self.path(), {"tags": wanted})
-
-    def untag(self, *names: str) -> None:
-        """Removes tags."""
-        self._document = self.transport.call("PATCH", self.path(), {"tags": {name: None for name in names}})
-
-    def rename(self, display_name: str) -> None:
-        self._document = self.transport.call("PATCH", self.path(), {"display_name": display_name})
-
     # -- logs -----------------------------------------------------------------------------------------------
 
     def log_files(self) -> List[LogFile]:
@@ -297,66 +159,6 @@ class Run:
         finally:
             stream.stop()
 
-    # -- metrics --------------------------------------------------------------------------------------------
-
-    def metrics(self, name: Optional[str] = None) -> Any:
-        """The last value of every metric, as a dict; with a name, that metric's whole `Series`.
-
-        `run.metrics()` gives `{"loss": 0.12}`, `run.metrics("loss").values` gives `[0.9, 0.4, 0.12]`.
-        """
-        if name is None:
-            items = self.transport.items(self.path("/metrics"))
-            return Metrics((i["name"], number_from_json(i["last"]["value"])) for i in items)
-        points = self.transport.items(self.path("/metrics/points"), {"name": name, "limit": 10000})
-        if not points:
-            raise NotFoundError(f"run {self.id} has no metric {name!r}", next="run.metrics() lists them")
-        return Series.from_json(name, points)
-
-    def log(
-        self, metrics: Optional[Mapping[str, Any]] = None, step: Optional[int] = None, **more: Any
-    ) -> None:
-        """Logs metrics of this run over HTTP, for runs that are driven from outside; a job uses `slipway.log`."""
-        now = int(time.time() * 1e6)
-        points = [
-            {"name": key, "value": number_for_json(value), "step": int(step or 0), "time": now}
-            for key, value in {**(metrics or {}), **more}.items()
-        ]
-        self.transport.call("POST", self.path("/metrics"), {"points": points})
-
-    # -- files ----------------------------------------------------------------------------------------------
-
-    def files(self, prefix: str = "") -> List[RunFile]:
-        """What the run has left, by path: its ./outputs and whatever it kept."""
-        items = self.transport.items(self.path("/files"), {"prefix": prefix})
-        return [RunFile(i["path"], int(i["size"]), i["digest"], int(i.get("mode", 0o644))) for i in items]
-
-    def read(self, path: str) -> bytes:
-        """The content of one file."""
-        found = io.BytesIO()
-        target = self.path("/files/content") + query_text({"path": path})
-        self.transport.repeat(
-            lambda _: (found.seek(0), found.truncate(), read_into(self.transport, target, 0, _write(found)))
-        )
-        return found.getvalue()
-
-    def download(self, path: str = "", to: str = ".", overwrite: bool = True) -> str:
-        """Brings a file, or all below a folder, here; gives where it lies then. Files keep their paths below `to`;
-        ones that are there with the same content are left, and an interrupted download goes on where it stopped."""
-        wanted = path.strip("/")
-        files = [
-            f for f in self.files(wanted) if not wanted or f.path == wanted or f.path.startswith(wanted + "/")
-        ]
-        if not files:
-            raise NotFoundError(f"run {self.id} has left no file {path!r}", next="run.files() lists them")
-        remote = [
-            RemoteFile(
-                f.path, self.path("/files/content") + query_text({"path": f.path}), f.size, f.digest, f.mode
-            )
-            for f in files
-        ]
-        download_files(self.transport, remote, to, overwrite)
-        return os.path.join(to, wanted) if wanted else to
-
 
 def follow_events(run: Run, stream: Stream) -> Iterator[Json]:
     """Until the run has ended or the stream is stopped. A server that is told to stop ends its streams in order: then
@@ -370,10 +172,6 @@ def follow_events(run: Run, stream: Stream) -> Iterator[Json]:
         if stream.stopped or state in FINAL_STATES or run.refresh().document["state"] in FINAL_STATES:
             return
         time.sleep(0.1)
-
-
-def _write(found: io.BytesIO) -> Any:
-    return found.write
 
 
 class Runs(List[Run]):

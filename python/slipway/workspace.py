@@ -2,14 +2,15 @@
 
 import os
 import threading
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 from . import _html
 from ._connection import Connection, check_name, default_home, find_connection
 from ._git import git_state
 from ._http import Json, Transport
+from ._job import Places, check_script, command_of, resources_of, texts
 from ._transfer import send_source
-from .compute import Clusters, memory_bytes
+from .compute import Clusters
 from .errors import InvalidArgumentError, NotFoundError
 from .experiment import Experiment, Experiments
 from .run import Run, Runs
@@ -69,7 +70,7 @@ class Workspace:
         source: Optional[str] = ".",
         args: Sequence[Any] = (),
         command: Union[str, Sequence[Any], None] = None,
-        compute: Optional[str] = None,
+        compute: Any = None,
         environment: Any = None,
         experiment: str = "default",
         name: str = "",
@@ -84,43 +85,40 @@ class Workspace:
         timeout: Optional[float] = None,
         grace: Optional[float] = None,
         attempts: Optional[int] = None,
+        parent: Optional[Run] = None,
     ) -> Run:
         """Sends the folder `source` and runs a script, or a command, in a copy of it. Gives the run at once.
 
         `script` is a Python file below `source`, run with `args`. `command` instead is a list of words, or one line
         for the shell. `source=None` sends no folder. `timeout` and `grace` are seconds, `memory` GiB or a text such as
-        "512MiB"; `variables` are environment variables.
+        "512MiB"; `variables` are environment variables. An input or output among the arguments stands for its path.
 
             run = ws.submit("train.py", args=["--epochs", 3], environment="curated/tensorflow")
             run.follow()
         """
-        job: Json = {"command": _command(script, args, command), "experiment": experiment, "nodes": nodes}
+        places = Places(inputs, outputs)
+        words = command_of(script, args, command, places)
+        job: Json = {"command": words, "experiment": experiment, "nodes": nodes}
         check_name(experiment, "experiment")
         if script is not None and source is not None:
-            _check_script(source, script)
+            check_script(source, script)
         optional: Dict[str, Any] = {
-            "compute": compute,
+            "compute": getattr(compute, "name", compute),
             "environment": getattr(environment, "reference", environment),
             "display_name": name or None,
             "timeout_seconds": timeout,
             "grace_seconds": grace,
             "max_attempts": attempts,
-            "tags": _texts(tags),
-            "variables": _texts(variables),
-            "inputs": _references(inputs),
-            "outputs": _references(outputs),
+            "tags": texts(tags) if tags else None,
+            "variables": texts(variables) if variables else None,
+            "inputs": places.inputs or None,
+            "outputs": places.outputs or None,
+            "resources": resources_of(cpus, memory, gpus),
         }
         job.update((key, value) for key, value in optional.items() if value is not None)
-        resources = {
-            "cpus": cpus,
-            "memory_bytes": None if memory is None else memory_bytes(memory),
-            "gpus": gpus,
-        }
-        if any(value is not None for value in resources.values()):
-            job["resources"] = {key: value for key, value in resources.items() if value is not None}
         if source is not None:
             self._add_source(job, source)
-        return self.submit_job(job)
+        return self.submit_job(job, parent=parent)
 
     def _add_source(self, job: Json, source: str) -> None:
         folder = os.path.realpath(os.path.expanduser(source))
@@ -133,14 +131,41 @@ class Workspace:
         # git looks at the folder while it is hashed.
         reader = threading.Thread(target=lambda: git.update(git_state(folder)), daemon=True)
         reader.start()
-        job["snapshot"], _snapshot = send_source(self.transport, folder)
+        job["snapshot"] = send_source(self.transport, folder)[0]
         reader.join()
         if git:
             job["git"] = git
 
-    def submit_job(self, job: Json, key: Optional[str] = None) -> Run:
+    def submit_job(self, job: Json, key: Optional[str] = None, parent: Optional[Run] = None) -> Run:
         """Submits a job as api/openapi.yaml describes it. The same `key` and job submit it once, however often."""
-        return Run(self, self.transport.create(self.path("/runs"), job, key))
+        target = self.path("/runs") if parent is None else parent.path("/children/jobs")
+        return Run(self, self.transport.create(target, job, key))
+
+    def start_run(
+        self,
+        experiment: str = "default",
+        name: str = "",
+        tags: Optional[Mapping[str, Any]] = None,
+        properties: Optional[Mapping[str, Any]] = None,
+        source: Optional[str] = None,
+    ) -> Run:
+        """Begins an interactive run, which this program keeps itself: it logs, and ends it with `complete` or `fail`,
+        or with a block. `source` is a folder to record with it.
+
+            with ws.start_run("digits") as run:
+                run.log(loss=0.5, step=1)
+        """
+        check_name(experiment, "experiment")
+        wanted: Json = {
+            "experiment": experiment,
+            "tags": texts(tags or {}),
+            "properties": texts(properties or {}),
+        }
+        if name:
+            wanted["display_name"] = name
+        if source is not None:
+            self._add_source(wanted, source)
+        return Run(self, self.transport.create(self.path("/interactive-runs"), wanted))
 
     def send_folder(self, folder: str) -> str:
         """Makes a source folder known to the server; gives the snapshot's id for a job."""
@@ -163,7 +188,11 @@ class Workspace:
     ) -> Runs:
         """Newest first; `tag` is written key=value."""
         query = {"experiment": experiment, "state": state, "tag": tag}
-        return Runs(Run(self, item) for item in self.transport.items(self.path("/runs"), query, limit))
+        return self.runs_of(self.transport.items(self.path("/runs"), query, limit))
+
+    def runs_of(self, documents: Iterable[Json]) -> Runs:
+        """Runs from their records."""
+        return Runs(Run(self, document) for document in documents)
 
     def experiment(self, name: str) -> Experiment:
         check_name(name, "experiment")
@@ -178,52 +207,6 @@ class Workspace:
     @property
     def compute(self) -> Clusters:
         return Clusters(self)
-
-
-def _command(
-    script: Optional[str], args: Sequence[Any], command: Union[str, Sequence[Any], None]
-) -> List[str]:
-    if (script is None) == (command is None):
-        raise InvalidArgumentError(
-            "a job has a script or a command, and not both", next='submit("train.py", args=[...])'
-        )
-    if isinstance(args, str):
-        raise InvalidArgumentError("args is a list of arguments, not one text", next='args=["--epochs", 3]')
-    words = [_word(word) for word in args]
-    if script is not None:
-        return ["python3", script, *words]
-    if isinstance(command, str):
-        return ["/bin/sh", "-c", command, *(["sh"] if words else []), *words]
-    return [_word(word) for word in command or ()] + words
-
-
-def _word(word: Any) -> str:
-    """An argument as the job gets it: a data input or output stands for the path it has on the node."""
-    argument = getattr(word, "argument", None)
-    return str(argument if argument is not None else word)
-
-
-def _check_script(source: str, script: str) -> None:
-    """Says it here rather than in the run's log."""
-    path = os.path.join(os.path.expanduser(source), script)
-    if os.path.isabs(script) or not os.path.exists(path):
-        raise NotFoundError(
-            f"there is no script {script!r} in the source folder {os.path.abspath(source)}",
-            next="name it relative to that folder; source=... names another one",
-        )
-
-
-def _texts(values: Optional[Mapping[str, Any]]) -> Optional[Dict[str, str]]:
-    return None if values is None else {str(name): str(value) for name, value in values.items()}
-
-
-def _references(values: Optional[Mapping[str, Any]]) -> Optional[Dict[str, Json]]:
-    """Inputs and outputs as a job names them: objects that know how, or their documents."""
-    if values is None:
-        return None
-    return {
-        name: dict(value.document if hasattr(value, "document") else value) for name, value in values.items()
-    }
 
 
 def workspace(
