@@ -14,20 +14,12 @@ class UploadResult:
 
 def send(run, files):
     """{name in the run: path or stream}; what the server has already is not sent again."""
-    from slipway._snapshot import Entry, hash_file
-    from slipway._transfer import Uploader
-
     with tempfile.TemporaryDirectory(prefix="upload-") as folder:
-        entries, listed = [], []
-        for place, (name, source) in enumerate(files.items()):
-            path = os.path.realpath(_as_file(source, os.path.join(folder, str(place))))
-            size, digest = hash_file(os.fsencode(path))
-            mode = 0o755 if os.access(path, os.X_OK) else 0o644
-            # The uploader reads below one folder; the root holds whatever the user names.
-            entries.append(Entry(path.lstrip("/"), mode, size, digest))
-            listed.append({"path": name, "digest": digest, "size": size, "mode": mode})
-        Uploader(run.transport, "/").send(entries)
-        run.transport.create(run.path("/files"), {"files": listed})
+        here = {
+            name: os.path.realpath(_as_file(source, os.path.join(folder, str(place))))
+            for place, (name, source) in enumerate(files.items())
+        }
+        run.upload_files(here)
     return UploadResult(list(files))
 
 
