@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include <filesystem>
-#include <optional>
 
 #include "base/result.h"
 
@@ -14,10 +13,5 @@ namespace slipway::node {
 // stderr, no other descriptor, default signals, and of the agent's environment what a program needs. The
 // caller reaps the child.
 Result<pid_t> spawn_supervisor(const std::filesystem::path& program, const std::filesystem::path& folder);
-
-// How a child ended; nullopt while it lives. Reaps it.
-std::optional<int> try_reap(pid_t pid);
-// "exit code 3", "signal 9 (Killed)"
-std::string describe_wait_status(int status);
 
 }  // namespace slipway::node

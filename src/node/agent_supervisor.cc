@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/subprocess.h"
 #include "node/agent_spawn.h"
 #include "node/supervisor.h"
 

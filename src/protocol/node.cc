@@ -101,7 +101,8 @@ json::object to_json(const AttemptOrder& order) {
           {"granted", to_json(order.granted)},
           {"gpu_indices", json::array(order.gpu_indices.begin(), order.gpu_indices.end())},
           {"run_token", order.run_token.reveal()},
-          {"log_quota_bytes", order.log_quota_bytes}};
+          {"log_quota_bytes", order.log_quota_bytes},
+          {"submitted_at", order.submitted_at.micros}};
 }
 
 Result<AttemptOrder> attempt_order_from_json(const json::object& object) {
@@ -125,6 +126,7 @@ Result<AttemptOrder> attempt_order_from_json(const json::object& object) {
   fields.optional("gpu_indices", gpu_indices);
   fields.optional("run_token", run_token);
   fields.optional("log_quota_bytes", order.log_quota_bytes);
+  fields.optional("submitted_at", order.submitted_at);
   SLIPWAY_TRY(fields.finish_lenient());
   SLIPWAY_ASSIGN(order.key, attempt_key_from_json(key));
   SLIPWAY_TRY(check_name(order.workspace.str(), "workspace"));

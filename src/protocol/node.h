@@ -55,6 +55,7 @@ struct AttemptOrder {
   std::vector<int> gpu_indices;  // for CUDA_VISIBLE_DEVICES
   Secret run_token;
   uint64_t log_quota_bytes = 0;  // of all log streams together; 0: none
+  Timestamp submitted_at;        // of the run: a build that failed after it is not tried again for it
 };
 
 json::object to_json(const AttemptOrder& order);  // with the token: for the wire and the 0600 spec file alone

@@ -126,6 +126,7 @@ TEST(AttemptOrder, ComesBackTheSameFromItsJson) {
   order.gpu_indices = {3};
   order.run_token = Secret("slw_a_b");
   order.log_quota_bytes = uint64_t{10} << 30;
+  order.submitted_at = Timestamp{1'700'000'000'000'000};
   const auto again =
       attempt_order_from_json(*parse_json_object(json::serialize(to_json(order)), "the order"));
   ASSERT_TRUE(again) << again.error().message;
@@ -143,6 +144,7 @@ TEST(AttemptOrder, ComesBackTheSameFromItsJson) {
   EXPECT_EQ(again->gpu_indices, order.gpu_indices);
   EXPECT_EQ(again->run_token.reveal(), "slw_a_b");
   EXPECT_EQ(again->log_quota_bytes, order.log_quota_bytes);
+  EXPECT_EQ(again->submitted_at, order.submitted_at);
 }
 
 TEST(EnvironmentReference, NamesANewestOrAnExactVersion) {

@@ -70,7 +70,8 @@ Result<AttemptOrder> Attempts::claim(const NodeId& node, const AttemptKey& key) 
              .granted = part.granted,
              .gpu_indices = part.gpu_indices,
              .run_token = {},
-             .log_quota_bytes = log_quota_bytes_};
+             .log_quota_bytes = log_quota_bytes_,
+             .submitted_at = run.submitted_at};
     for (const Part& peer : parts) {
       const auto info = nodes_.find(peer.node);
       order.peers.push_back(

@@ -1,112 +1,51 @@
 #include "snapshot/git.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
+#include <filesystem>
+#include <map>
 #include <optional>
+#include <thread>
 #include <vector>
 
-#include "base/fd.h"
-
-extern char** environ;
+#include "base/subprocess.h"
 
 namespace slipway::snapshot {
 namespace {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-constexpr size_t kMaxOutput = 256 << 10;
-
 // The caller's environment without what would point git elsewhere, and with what keeps it quiet.
-std::vector<std::string> git_environment() {
-  std::vector<std::string> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable)
-    if (!std::string_view(*variable).starts_with("GIT_")) variables.emplace_back(*variable);
-  for (const char* ours : {"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=", "LC_ALL=C"})
-    variables.emplace_back(ours);
+std::map<std::string, std::string> git_environment() {
+  std::map<std::string, std::string> variables = own_environment();
+  std::erase_if(variables, [](const auto& variable) { return variable.first.starts_with("GIT_"); });
+  for (const auto& [name, value] :
+       {std::pair("GIT_OPTIONAL_LOCKS", "0"), std::pair("GIT_TERMINAL_PROMPT", "0"),
+        std::pair("GIT_ASKPASS", ""), std::pair("LC_ALL", "C")})
+    variables[name] = value;
   return variables;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& strings) {
-  std::vector<char*> list;
-  list.reserve(strings.size() + 1);
-  for (std::string& string : strings) list.push_back(string.data());
-  list.push_back(nullptr);
-  return list;
+// What git wrote, when it ended well in time.
+std::optional<std::string> run_git(const std::string& folder, std::vector<std::string> arguments,
+                                   Deadline deadline) {
+  const std::map<std::string, std::string> environment = git_environment();
+  const auto path = environment.find("PATH");
+  const std::filesystem::path git =
+      find_on_path("git", path == environment.end() ? "/usr/bin:/bin" : path->second);
+  if (git.empty()) return std::nullopt;
+  // A repository may name a program of its own as file system monitor; it is not run.
+  std::vector<std::string> all{"-C", folder, "-c", "core.fsmonitor=false"};
+  all.insert(all.end(), std::make_move_iterator(arguments.begin()), std::make_move_iterator(arguments.end()));
+  const auto end = run_program(
+      {.program = git,
+       .arguments = std::move(all),
+       .environment = environment,
+       .folder = {},
+       .longest = std::chrono::duration_cast<Duration>(deadline - std::chrono::steady_clock::now()),
+       .wanted = {},
+       .on_line = {},
+       .keep_output = true});
+  return end && end->good() ? std::optional(end->output) : std::nullopt;
 }
-
-// One run of git whose standard output is read. Killed and reaped on destruction at the latest.
-class GitProcess {
- public:
-  GitProcess(const std::string& folder, std::vector<std::string> arguments) {
-    // A repository may name a program of its own as file system monitor; it is not run.
-    std::vector<std::string> all{"git", "-C", folder, "-c", "core.fsmonitor=false"};
-    all.insert(all.end(), std::make_move_iterator(arguments.begin()),
-               std::make_move_iterator(arguments.end()));
-    std::vector<std::string> environment = git_environment();
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
-    output_ = UniqueFd(ends[0]);
-    const UniqueFd write_end(ends[1]);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_adddup2(&actions, write_end.get(), 1);
-    ::posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-    if (::posix_spawnp(&pid_, "git", &actions, nullptr, pointers(all).data(), pointers(environment).data()) !=
-        0)
-      pid_ = -1;
-    ::posix_spawn_file_actions_destroy(&actions);
-  }
-  GitProcess(const GitProcess&) = delete;
-  GitProcess& operator=(const GitProcess&) = delete;
-  ~GitProcess() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    wait();
-  }
-
-  // What it wrote, when it ended well in time.
-  std::optional<std::string> output(Deadline deadline) {
-    if (pid_ <= 0) return std::nullopt;
-    std::string text;
-    std::array<char, 16384> buffer;
-    while (true) {
-      const auto left =
-          std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-      pollfd readable{.fd = output_.get(), .events = POLLIN, .revents = 0};
-      const int ready = left.count() <= 0 ? 0 : ::poll(&readable, 1, static_cast<int>(left.count()));
-      if (ready < 0 && errno == EINTR) continue;
-      if (ready <= 0) return std::nullopt;
-      const ssize_t count = ::read(output_.get(), buffer.data(), buffer.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return std::nullopt;
-      if (count == 0) break;
-      // More than this is only more of the same: the head of the output answers every question.
-      if (text.size() < kMaxOutput) text.append(buffer.data(), static_cast<size_t>(count));
-    }
-    const int status = wait();
-    pid_ = -1;
-    return status == 0 ? std::optional(text) : std::nullopt;
-  }
-
- private:
-  int wait() const {
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
-    return status;
-  }
-
-  pid_t pid_ = -1;
-  UniqueFd output_;
-};
 
 // Calls `take` with each piece of a list whose pieces end with `end`.
 template <class Take>
@@ -161,8 +100,8 @@ std::string choose_remote(std::string_view text, std::string_view upstream) {
 // When `git status` is too slow for us: where HEAD is, without a look at the files.
 GitState read_head(const std::string& folder) {
   GitState state;
-  GitProcess process(folder, {"rev-parse", "HEAD", "--abbrev-ref", "HEAD"});
-  const auto text = process.output(std::chrono::steady_clock::now() + std::chrono::seconds(1));
+  const auto text = run_git(folder, {"rev-parse", "HEAD", "--abbrev-ref", "HEAD"},
+                            std::chrono::steady_clock::now() + std::chrono::seconds(1));
   if (!text) return state;
   for_each_piece(*text, '\n', [&](std::string_view line) {
     if (state.commit.empty()) {
@@ -181,17 +120,21 @@ GitState read_git_state(const std::filesystem::path& folder, std::chrono::millis
   const Deadline deadline = std::chrono::steady_clock::now() + limit;
   const std::string path = folder.string();
   // Both at once: starting a program is most of the cost.
-  GitProcess status(path, {"--no-pager", "status", "--porcelain=v2", "--branch", "--no-ahead-behind", "-z",
-                           "--untracked-files=normal", "--ignore-submodules=dirty", "--", "."});
-  GitProcess remotes(path, {"config", "-z", "--get-regexp", "^remote\\..*\\.url$"});
+  std::optional<std::string> urls;
+  std::thread remotes([&] {
+    urls = run_git(path, {"config", "-z", "--get-regexp", "^remote\\..*\\.url$"},
+                   deadline + std::chrono::seconds(1));
+  });
+  const auto told = run_git(path,
+                            {"--no-pager", "status", "--porcelain=v2", "--branch", "--no-ahead-behind", "-z",
+                             "--untracked-files=normal", "--ignore-submodules=dirty", "--", "."},
+                            deadline);
+  remotes.join();
   std::string upstream;
-  const auto told = status.output(deadline);
   const bool too_slow = !told && std::chrono::steady_clock::now() >= deadline;
   GitState state = told ? parse_status(*told, upstream) : too_slow ? read_head(path) : GitState();
   if (state.commit.empty()) return {};
-  if (const auto urls =
-          remotes.output(std::max(deadline, std::chrono::steady_clock::now() + std::chrono::seconds(1))))
-    state.remote = choose_remote(*urls, upstream);
+  if (urls) state.remote = choose_remote(*urls, upstream);
   return state;
 }
 

@@ -4,15 +4,14 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include <array>
 #include <cerrno>
 
 #include "base/file.h"
+#include "base/subprocess.h"
 
 namespace slipway::compute {
 
@@ -25,68 +24,22 @@ UniqueFd open_pidfd(pid_t pid) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
-// What posix_spawn is told, with its clean-up.
-class SpawnPlan {
- public:
-  SpawnPlan() {
-    ::posix_spawn_file_actions_init(&files_);
-    ::posix_spawnattr_init(&attributes_);
-  }
-  ~SpawnPlan() {
-    ::posix_spawn_file_actions_destroy(&files_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnPlan(const SpawnPlan&) = delete;
-  SpawnPlan& operator=(const SpawnPlan&) = delete;
-
-  void start_in_own_session_with_default_signals() {
-    sigset_t none;
-    sigset_t all;
-    ::sigemptyset(&none);
-    ::sigfillset(&all);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setflags(&attributes_, static_cast<short>(POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
-                                                                POSIX_SPAWN_SETSIGDEF));
-  }
-
-  // In a folder of ours, so that the one the server was started in can be removed or unmounted.
-  void start_in(const fs::path& folder) { ::posix_spawn_file_actions_addchdir_np(&files_, folder.c_str()); }
-
-  void open_streams(const fs::path& log) {
-    ::posix_spawn_file_actions_addopen(&files_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    ::posix_spawn_file_actions_addopen(&files_, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_APPEND,
-                                       0600);
-    ::posix_spawn_file_actions_adddup2(&files_, STDOUT_FILENO, STDERR_FILENO);
-    // Nothing of the server's goes along: a listening socket in an agent would keep the next server from its
-    // port.
-    ::posix_spawn_file_actions_addclosefrom_np(&files_, STDERR_FILENO + 1);
-  }
-
-  Result<pid_t> run(const fs::path& program, char* const* arguments) {
-    pid_t pid = 0;
-    const int error = ::posix_spawn(&pid, program.c_str(), &files_, &attributes_, arguments, environ);
-    if (error != 0) return fail(errno_error(error, fmt::format("start {}", program.string())));
-    return pid;
-  }
-
- private:
-  posix_spawn_file_actions_t files_;
-  posix_spawnattr_t attributes_;
-};
-
 }  // namespace
 
 Result<AgentProcess> AgentProcess::spawn(const fs::path& program, const fs::path& home, const NodeId& node,
                                          const fs::path& log) {
-  SpawnPlan plan;
-  plan.start_in_own_session_with_default_signals();
-  plan.open_streams(log);
-  plan.start_in(home);
-  std::array<std::string, 6> words{"slipway", "agent", "--home", home.string(), "--node", node.str()};
-  std::array<char*, 7> arguments{};
-  for (size_t i = 0; i < words.size(); ++i) arguments[i] = words[i].data();
-  SLIPWAY_ASSIGN(const pid_t pid, plan.run(program, arguments.data()));
+  const UniqueFd out(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!out) return fail(errno_error(errno, fmt::format("open {}", log.string())));
+  // In a folder of ours, so that the one the server was started in can be removed or unmounted.
+  SLIPWAY_ASSIGN(
+      const pid_t pid,
+      spawn_program({.program = program,
+                     .arguments = {"slipway", "agent", "--home", home.string(), "--node", node.str()},
+                     .environment = environment_list(own_environment()),
+                     .folder = home,
+                     .out = out.get(),
+                     .err = out.get(),
+                     .own_session = true}));
   // Not reaped yet, so the pid is still this child's.
   UniqueFd pidfd = open_pidfd(pid);
   if (!pidfd) {
