@@ -25,13 +25,14 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import errors
+    from ._autolog import autolog
+    from ._workspace import Workspace, create_workspace, workspace, workspaces
     from .compute import Cluster
     from .current import JobRun, current_run, inputs, outputs
     from .errors import SlipwayError
     from .experiment import Experiment
     from .recording import log_chart, log_image, log_row, log_table, log_text, log_value
     from .run import Run
-    from .workspace import Workspace, create_workspace, workspace, workspaces
 
 # Name -> the module it is in; loaded when it is first asked for.
 _LATER = {
@@ -40,8 +41,9 @@ _LATER = {
     "JobRun": "current",
     "Run": "run",
     "SlipwayError": "errors",
-    "Workspace": "workspace",
-    "create_workspace": "workspace",
+    "Workspace": "_workspace",
+    "autolog": "_autolog",
+    "create_workspace": "_workspace",
     "current_run": "current",
     "inputs": "current",
     "log_chart": "recording",
@@ -51,8 +53,8 @@ _LATER = {
     "log_text": "recording",
     "log_value": "recording",
     "outputs": "current",
-    "workspace": "workspace",
-    "workspaces": "workspace",
+    "workspace": "_workspace",
+    "workspaces": "_workspace",
 }
 
 __all__ = [
@@ -63,6 +65,7 @@ __all__ = [
     "SlipwayError",
     "Workspace",
     "__version__",
+    "autolog",
     "create_workspace",
     "current_run",
     "errors",

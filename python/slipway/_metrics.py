@@ -36,6 +36,21 @@ def number_for_json(value: Any) -> Union[float, str]:
     return "NaN" if math.isnan(number) else ("Infinity" if number > 0 else "-Infinity")
 
 
+def is_number(value: Any) -> bool:
+    """Whether it can be logged as a metric: a number, or a tensor or array with one element.
+
+    >>> is_number(1.5), is_number(True), is_number("1.5"), is_number(None), is_number([1, 2])
+    (True, True, False, False, False)
+    """
+    if value is None or isinstance(value, (str, bytes)):
+        return False
+    try:
+        float(value)
+    except (TypeError, ValueError, RuntimeError):
+        return False
+    return True
+
+
 class Point(NamedTuple):
     step: int
     time: datetime

@@ -8,7 +8,7 @@ from ._http import Json, Transport
 from ._times import parse_time
 
 if TYPE_CHECKING:
-    from .workspace import Workspace
+    from ._workspace import Workspace
 
 FINAL_STATES = ("Completed", "Failed", "Canceled")
 Self = TypeVar("Self", bound="RunRecord")

@@ -11,7 +11,7 @@ from .errors import NotFoundError
 from .recording import Recording, Value
 
 if TYPE_CHECKING:
-    from .workspace import Workspace
+    from ._workspace import Workspace
 
 POINTS_AT_ONCE = 10000
 

@@ -12,7 +12,7 @@ from ._snapshot import size_text
 from .errors import TimedOutError
 
 if TYPE_CHECKING:
-    from .workspace import Workspace
+    from ._workspace import Workspace
 
 POLL_SECONDS = 0.5
 

@@ -7,9 +7,9 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional
 from . import _injob
 from ._connection import Connection
 from ._http import Json
+from ._workspace import Workspace
 from .errors import NotFoundError
 from .run import Run
-from .workspace import Workspace
 
 
 class JobRun(Run):

@@ -8,7 +8,7 @@ from ._http import Json
 from .run import Run, Runs
 
 if TYPE_CHECKING:
-    from .workspace import Workspace
+    from ._workspace import Workspace
 
 
 class Experiment:

@@ -300,7 +300,7 @@ def test_backlog_is_bounded_and_says_what_it_dropped(outside, tmp_path):
 
 
 def test_a_job_imports_only_what_it_needs(outside):
-    heavy = ["http.client", "ssl", "email", "asyncio", "json", "threading", "slipway.workspace"]
+    heavy = ["http.client", "ssl", "email", "asyncio", "json", "threading", "slipway._workspace"]
     done = outside(
         f"import sys, slipway\nslipway.log(a=1, step=1)\nprint([m for m in {heavy} if m in sys.modules])"
     )

@@ -42,8 +42,8 @@ class Workspace:
         self._name = workspace_name
         with translated(WorkspaceException):
             from slipway._connection import find_connection
-            from slipway.workspace import Workspace as SlipwayWorkspace
-            from slipway.workspace import workspace as find_workspace
+            from slipway._workspace import Workspace as SlipwayWorkspace
+            from slipway._workspace import workspace as find_workspace
 
             if _disable_service_check:
                 self._slipway = SlipwayWorkspace(find_connection(workspace_name))
@@ -93,7 +93,7 @@ class Workspace:
     @staticmethod
     def list(subscription_id, auth=None, resource_group=None):
         with translated(WorkspaceException):
-            from slipway.workspace import workspaces
+            from slipway._workspace import workspaces
 
             names = [item["name"] for item in workspaces()]
         return {
@@ -160,8 +160,8 @@ class Workspace:
     @staticmethod
     def _make(name, subscription, group, description=None, exist_ok=True):
         with translated(WorkspaceException):
+            from slipway._workspace import create_workspace
             from slipway.errors import ConflictError
-            from slipway.workspace import create_workspace
 
             try:
                 create_workspace(name, description or "", exist_ok=exist_ok)
