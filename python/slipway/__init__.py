@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from ._workspace import Workspace, create_workspace, workspace, workspaces
     from .compute import Cluster
     from .current import JobRun, current_run, inputs, outputs
+    from .data import Dataset, output
+    from .datastores import Datastore
+    from .environments import Environment
     from .errors import SlipwayError
     from .experiment import Experiment
     from .recording import log_chart, log_image, log_row, log_table, log_text, log_value
@@ -37,6 +40,9 @@ if TYPE_CHECKING:
 # Name -> the module it is in; loaded when it is first asked for.
 _LATER = {
     "Cluster": "compute",
+    "Dataset": "data",
+    "Datastore": "datastores",
+    "Environment": "environments",
     "Experiment": "experiment",
     "JobRun": "current",
     "Run": "run",
@@ -52,6 +58,7 @@ _LATER = {
     "log_table": "recording",
     "log_text": "recording",
     "log_value": "recording",
+    "output": "data",
     "outputs": "current",
     "workspace": "_workspace",
     "workspaces": "_workspace",
@@ -59,6 +66,9 @@ _LATER = {
 
 __all__ = [
     "Cluster",
+    "Dataset",
+    "Datastore",
+    "Environment",
     "Experiment",
     "JobRun",
     "Run",
@@ -80,6 +90,7 @@ __all__ = [
     "log_table",
     "log_text",
     "log_value",
+    "output",
     "outputs",
     "set_properties",
     "tag",

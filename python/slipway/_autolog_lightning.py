@@ -2,7 +2,7 @@
 
 import functools
 import importlib
-from typing import Any, Dict
+from typing import Any, Dict, Set
 
 from . import _injob
 from ._autolog import guarded, marked, once
@@ -28,15 +28,23 @@ def _callback_class(base: Any) -> Any:
 
         def __init__(self) -> None:
             super().__init__()
-            self._seen: Dict[str, float] = {}
+            self._before: Dict[str, float] = {}
+            self._of_validation: Set[str] = set()
 
-        def _log(self, trainer: Any, metrics: Any, step: int) -> None:
-            # A trainer that is checking itself before the first epoch has nothing to report.
-            if _is_first(trainer) and not getattr(trainer, "sanity_checking", False):
-                found = _numbers(metrics)
-                found.pop("epoch", None)
-                if found:
-                    _injob.log(found, step=step)
+        def _log(self, trainer: Any, metrics: Dict[str, float], step: int) -> None:
+            # Lightning tries the validation once before it trains; that is no result.
+            checking = getattr(trainer, "sanity_checking", False) or getattr(
+                trainer, "running_sanity_check", False
+            )
+            if metrics and _is_first(trainer) and not checking:
+                _injob.log(metrics, step=step)
+
+        @staticmethod
+        def _of_epoch(trainer: Any) -> Dict[str, float]:
+            found = _numbers(trainer.callback_metrics)
+            return {
+                name: value for name, value in found.items() if name != "epoch" and not name.endswith("_step")
+            }
 
         @guarded
         def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
@@ -52,31 +60,36 @@ def _callback_class(base: Any) -> Any:
 
         @guarded
         def on_train_batch_end(self, trainer: Any, *_: Any, **__: Any) -> None:
-            if trainer.global_step % EVERY == 0 and trainer.global_step > 0:
-                steps = {
-                    k: v for k, v in _numbers(trainer.logged_metrics).items() if not k.endswith("_epoch")
-                }
+            step = int(trainer.global_step)
+            if step % EVERY == 0 and step > 0:
+                found = _numbers(trainer.logged_metrics)
+                wanted = {k: v for k, v in found.items() if k != "epoch" and not k.endswith("_epoch")}
                 self._log(
-                    trainer, {f"step/{name}": value for name, value in steps.items()}, trainer.global_step
+                    trainer, {f"step/{k}": v for k, v in wanted.items() if k not in self._of_validation}, step
                 )
+
+        # The metrics of training and validation lie together, whichever comes first; those that a validation changes
+        # are its own, and an epoch's training does not repeat them.
+
+        @guarded
+        def on_validation_start(self, trainer: Any, *_: Any) -> None:
+            self._before = self._of_epoch(trainer)
 
         @guarded
         def on_validation_end(self, trainer: Any, *_: Any) -> None:
-            self._log(trainer, trainer.callback_metrics, trainer.current_epoch)
-            self._seen = _numbers(trainer.callback_metrics)
+            now = self._of_epoch(trainer)
+            self._of_validation |= {name for name, value in now.items() if self._before.get(name) != value}
+            own = {name: value for name, value in now.items() if name in self._of_validation}
+            self._log(trainer, own, int(trainer.current_epoch))
 
         @guarded
         def on_train_epoch_end(self, trainer: Any, *_: Any, **__: Any) -> None:
-            # What the validation of the same epoch has said already is not said twice.
-            now = _numbers(trainer.callback_metrics)
-            self._log(
-                trainer, {k: v for k, v in now.items() if self._seen.get(k) != v}, trainer.current_epoch
-            )
-            self._seen = {}
+            now = self._of_epoch(trainer)
+            own = {name: value for name, value in now.items() if name not in self._of_validation}
+            self._log(trainer, own, int(trainer.current_epoch))
 
-        @guarded
-        def on_test_end(self, trainer: Any, *_: Any) -> None:
-            self._log(trainer, trainer.callback_metrics, trainer.current_epoch)
+        on_test_start = on_validation_start
+        on_test_end = on_validation_end
 
     return SlipwayCallback
 

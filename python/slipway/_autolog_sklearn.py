@@ -43,7 +43,7 @@ def _logged(original: Any) -> Any:
 @guarded
 def _report(estimator: Any, data: Any, target: Any) -> None:
     parameters = estimator.get_params(deep=False)
-    tags = {"sklearn/estimator": type(estimator).__name__}
+    tags = {"sklearn/class": type(estimator).__name__}
     for name, value in list(parameters.items())[:_MOST_PARAMETERS]:
         tags[f"sklearn/{name}"] = str(value)[:200]
     _injob.tag(tags)

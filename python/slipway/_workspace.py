@@ -11,6 +11,9 @@ from ._http import Json, Transport
 from ._job import Places, check_script, command_of, resources_of, texts
 from ._transfer import send_source
 from .compute import Clusters
+from .data import Datasets
+from .datastores import Datastores
+from .environments import Environments
 from .errors import InvalidArgumentError, NotFoundError
 from .experiment import Experiment, Experiments
 from .run import Run, Runs
@@ -207,6 +210,18 @@ class Workspace:
     @property
     def compute(self) -> Clusters:
         return Clusters(self)
+
+    @property
+    def environments(self) -> Environments:
+        return Environments(self)
+
+    @property
+    def data(self) -> Datasets:
+        return Datasets(self)
+
+    @property
+    def datastores(self) -> Datastores:
+        return Datastores(self)
 
 
 def workspace(

@@ -103,4 +103,4 @@ class Places(Mapping[str, str]):
 
 
 inputs = Places("SLIPWAY_INPUTS", "input")
-outputs = Places("SLIPWAY_OUTPUT_FOLDERS", "output")
+outputs = Places("SLIPWAY_DATA_OUTPUTS", "output")

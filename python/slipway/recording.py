@@ -29,7 +29,7 @@ def cell(value: Any) -> Any:
         except (TypeError, ValueError):
             return str(value)
     if math.isfinite(value):
-        return value
+        return float(value)
     return {"number": "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"}
 
 

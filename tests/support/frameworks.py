@@ -1,0 +1,22 @@
+"""Environments with real frameworks, made once for all test processes of a session."""
+
+import fcntl
+import subprocess
+import sys
+from pathlib import Path
+
+from .interpreters import interpreter
+
+
+def environment(folder: Path, version: str, *packages: str) -> Path:
+    """The interpreter of an environment with these packages; the first caller builds it, others wait for it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        python = folder / "venv" / "bin" / "python"
+        if not (folder / "ready").exists():
+            uv = Path(sys.executable).parent / "uv"
+            subprocess.run([uv, "venv", "-q", "--python", interpreter(version), folder / "venv"], check=True)
+            subprocess.run([uv, "pip", "install", "-q", "--python", python, *packages], check=True)
+            (folder / "ready").touch()
+        return python
