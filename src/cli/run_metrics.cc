@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/answer.h"
+#include "cli/metric_view.h"
 #include "cli/quantities.h"
 #include "cli/runs.h"
 #include "cli/session.h"
@@ -25,22 +26,23 @@ std::vector<double> values_of(const json::array& points) {
 Result<int> print_points(Context& context, Session& session, const std::string& path,
                          const std::string& name) {
   SLIPWAY_ASSIGN(json::array points, session.list(path + "/metrics/points", {{"name", name}}, 0));
+  SLIPWAY_ASSIGN(json::array values, session.list(path + "/metrics/values", {{"name", name}}, 0));
   Console& console = context.console;
   if (console.json()) {
-    console.print_json(json::object{{"items", std::move(points)}});
+    console.print_json(json::object{{"items", std::move(points)}, {"values", std::move(values)}});
     return 0;
   }
-  if (points.empty())
+  if (points.empty() && values.empty())
     return fail(ErrorCode::kNotFound, fmt::format("the run has no metric '{}'", printable(name, 64)),
                 "without --name the metrics it has are listed");
-  if (console.out_is_terminal())
+  if (console.out_is_terminal() && !points.empty())
     console.line(sparkline(values_of(points), static_cast<size_t>(std::max(console.width() - 2, 10))));
-  Table table({{"STEP", Align::kRight}, {"TIME"}, {"VALUE", Align::kRight}});
-  for (const json::value& item : points) {
-    const json::object& point = item.as_object();
-    const auto time = time_at(point, "time");
-    table.add({std::to_string(integer_at(point, "step")), time ? clock_time(*time, context.clock.now()) : "-",
-               metric_text(number_at(point, "value"))});
+  Table table(
+      {{"STEP", Align::kRight}, {"TIME"}, {"VALUE", values.empty() ? Align::kRight : Align::kLeft, 20}});
+  for (const json::object& item : in_order_of_logging(points, values)) {
+    const auto time = time_at(item, "time");
+    table.add({std::to_string(integer_at(item, "step")), time ? clock_time(*time, context.clock.now()) : "-",
+               logged_value_text(item)});
   }
   console.out(table.render(console.width(), console.colour_out()));
   return 0;
@@ -67,6 +69,12 @@ Result<int> print_summary(Context& context, Session& session, const std::string&
                {curves ? "CURVE" : ""}});
   for (const json::value& item : metrics) {
     const json::object& metric = item.as_object();
+    const int64_t count = integer_at(metric, "count");
+    const std::string logged = std::to_string(count + integer_at(metric, "values"));
+    if (count == 0) {
+      table.add({text_at(metric, "name"), logged, text_at(metric, "kind"), "", "", "", ""});
+      continue;
+    }
     const json::object& last = object_at(metric, "last");
     std::string curve;
     if (curves) {
@@ -75,9 +83,9 @@ Result<int> print_summary(Context& context, Session& session, const std::string&
           session.list(path + "/metrics/points", {{"name", text_at(metric, "name")}}, kCurvePoints));
       curve = sparkline(values_of(points), kCurveWidth);
     }
-    table.add({text_at(metric, "name"), std::to_string(integer_at(metric, "count")),
-               metric_text(number_at(last, "value")), std::to_string(integer_at(last, "step")),
-               metric_text(number_at(metric, "min")), metric_text(number_at(metric, "max")), curve});
+    table.add({text_at(metric, "name"), logged, metric_text(number_at(last, "value")),
+               std::to_string(integer_at(last, "step")), metric_text(number_at(metric, "min")),
+               metric_text(number_at(metric, "max")), curve});
   }
   console.out(table.render(console.width(), console.colour_out()));
   return 0;
@@ -94,7 +102,7 @@ void add_run_metrics(Command run, Context& context) {
   Command metrics =
       run.command("metrics", "Show the metrics of a run", "slipway run metrics latest --name loss");
   metrics.positional("RUN", options->run, "the run", Completes::kRun);
-  metrics.option("--name", options->name, "NAME", "every point of this metric");
+  metrics.option("--name", options->name, "NAME", "everything that was logged under this name");
   metrics.action([options, &context]() -> Result<int> {
     SLIPWAY_ASSIGN(Session session, Session::open(context));
     SLIPWAY_ASSIGN(const json::object found, session.find_run(options->run));

@@ -18,6 +18,7 @@ Result<int> show_run(Context& context, const std::string& name) {
   const std::string path = session.run_path(page.run);
   SLIPWAY_ASSIGN(page.events, session.list(path + "/events", {}, 0));
   SLIPWAY_ASSIGN(page.metrics, session.list(path + "/metrics", {}, 50));
+  SLIPWAY_ASSIGN(page.children, session.list(path + "/children", {}, 20));
   page.url = session.url();
   context.console.out(
       run_page_text(page, context.clock.now(), context.console.width(), context.console.colour_out()));

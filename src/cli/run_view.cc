@@ -73,19 +73,12 @@ std::string lines_of(const json::array& array) {
   return text;
 }
 
-Facts header_facts(const json::object& run, Timestamp now) {
-  const json::object& job = object_at(run, "job");
-  const std::string state = text_at(run, "state");
-  Facts facts;
-  facts.add("run", text_at(run, "id"), Colour::kBold);
-  if (!text_at(run, "display_name").empty()) facts.add("name", text_at(run, "display_name"));
-  facts.add("experiment", text_at(run, "experiment"));
-  facts.add("state", is_final(run) ? outcome_text(run) : fmt::format("{} ({})", state, text_at(run, "phase")),
-            state_colour(state));
-  if (!text_at(run, "waiting_because").empty())
-    facts.add("waits because", text_at(run, "waiting_because"), Colour::kYellow);
-  if (!is_final(run) && !text_at(run, "reason").empty()) facts.add("reason", text_at(run, "reason"));
-  if (has_value(run, "exit_code")) facts.add("exit code", std::to_string(integer_at(run, "exit_code")));
+bool is_interactive(const json::object& run) {
+  return text_at(run, "type") == "interactive";
+}
+
+// What a job asks of its nodes; an interactive run has none.
+void add_job_facts(Facts& facts, const json::object& run, const json::object& job) {
   facts.add("command", join_words(texts_at(job, "command")));
   facts.add("compute", text_at(job, "compute"));
   const int64_t nodes = integer_at(job, "nodes", 1);
@@ -99,12 +92,40 @@ Facts header_facts(const json::object& run, Timestamp now) {
   const int64_t attempt = integer_at(run, "attempt", 1);
   if (attempt > 1)
     facts.add("attempt", fmt::format("{} of {}", attempt, integer_at(job, "max_attempts", attempt)));
+}
+
+void add_family_facts(Facts& facts, const json::object& run) {
+  if (has_value(run, "rerun_of")) facts.add("repeats", text_at(run, "rerun_of"));
+  if (!has_value(run, "parent")) return;
+  facts.add("child of", text_at(run, "parent"));
+  if (text_at(run, "root") != text_at(run, "parent")) facts.add("top of family", text_at(run, "root"));
+}
+
+Facts header_facts(const json::object& run, Timestamp now) {
+  const json::object& job = object_at(run, "job");
+  const std::string state = text_at(run, "state");
+  Facts facts;
+  facts.add("run", text_at(run, "id"), Colour::kBold);
+  if (!text_at(run, "display_name").empty()) facts.add("name", text_at(run, "display_name"));
+  if (!text_at(run, "description").empty()) facts.add("about", text_at(run, "description"));
+  facts.add("experiment", text_at(run, "experiment"));
+  facts.add("state", is_final(run) ? outcome_text(run) : fmt::format("{} ({})", state, text_at(run, "phase")),
+            state_colour(state));
+  if (!text_at(run, "waiting_because").empty())
+    facts.add("waits because", text_at(run, "waiting_because"), Colour::kYellow);
+  if (!is_final(run) && !text_at(run, "reason").empty()) facts.add("reason", text_at(run, "reason"));
+  if (has_value(run, "exit_code")) facts.add("exit code", std::to_string(integer_at(run, "exit_code")));
+  if (is_interactive(run))
+    facts.add("type", "interactive: kept by its client");
+  else
+    add_job_facts(facts, run, job);
   facts.add("submitted",
             fmt::format("{} by {}", when_text(run, "submitted_at", now),
                         text_at(run, "submitted_by").empty() ? "-" : text_at(run, "submitted_by")));
   facts.add("duration", run_duration(run, now));
-  if (has_value(run, "rerun_of")) facts.add("repeats", text_at(run, "rerun_of"));
+  add_family_facts(facts, run);
   add_lines(facts, "tags", object_at(run, "tags"));
+  add_lines(facts, "properties", object_at(run, "properties"));
   add_lines(facts, "variables", object_at(job, "variables"));
   if (!text_at(job, "snapshot").empty())
     facts.add("source", "snapshot " + text_at(job, "snapshot").substr(0, 12));
@@ -143,6 +164,10 @@ Table metrics_summary(const json::array& metrics) {
   for (const json::value& item : metrics) {
     if (!item.is_object()) continue;
     const json::object& metric = item.get_object();
+    if (integer_at(metric, "count", 1) == 0) {
+      table.add({text_at(metric, "name"), text_at(metric, "kind"), "", "", ""});
+      continue;
+    }
     const json::object& last = object_at(metric, "last");
     table.add({text_at(metric, "name"), metric_text(number_at(last, "value")),
                std::to_string(integer_at(last, "step")), metric_text(number_at(metric, "min")),
@@ -153,6 +178,8 @@ Table metrics_summary(const json::array& metrics) {
 
 std::string next_steps(const json::object& run) {
   const std::string id = text_at(run, "id");
+  if (is_interactive(run))
+    return fmt::format("metrics:   slipway run metrics {0}\nfiles:     slipway run files {0}\n", id);
   if (!is_final(run))
     return fmt::format("follow it: slipway run logs -f {0}\nstop it:   slipway run cancel {0}\n", id);
   std::string text = fmt::format("log:       slipway run logs {0}\nfiles:     slipway run files {0}\n", id);
@@ -183,7 +210,9 @@ Table runs_table(const json::array& runs, Timestamp now) {
     const std::string name = text_at(run, "display_name");
     table.add({text_at(run, "id"), Cell(state, state_colour(state)), when_text(run, "submitted_at", now),
                run_duration(run, now), text_at(job, "compute"),
-               name.empty() ? join_words(texts_at(job, "command")) : name});
+               !name.empty()         ? name
+               : is_interactive(run) ? "(interactive)"
+                                     : join_words(texts_at(job, "command"))});
   }
   return table;
 }
@@ -192,6 +221,7 @@ std::string run_page_text(const RunPage& page, Timestamp now, int width, bool co
   std::string out = header_facts(page.run, now).render(colour);
   if (!page.events.empty()) out += "\n" + time_line(page, now).render(width, colour);
   if (!page.metrics.empty()) out += "\n" + metrics_summary(page.metrics).render(width, colour);
+  if (!page.children.empty()) out += "\n" + runs_table(page.children, now).render(width, colour);
   return out + "\n" + next_steps(page.run);
 }
 

@@ -20,7 +20,8 @@ struct RunPage {
   json::object run;
   json::array events;
   json::array metrics;
-  std::string url;  // of the server
+  json::array children;  // the newest
+  std::string url;       // of the server
 };
 std::string run_page_text(const RunPage& page, Timestamp now, int width, bool colour);
 

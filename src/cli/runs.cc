@@ -7,6 +7,7 @@ void add_run_commands(Command root, Context& context) {
       root.command("run", "Look at runs, follow, stop, repeat, compare and delete them", "slipway run");
   add_run_list(run, context);
   add_run_show(run, context);
+  add_run_children(run, context);
   add_run_logs(run, context);
   add_run_files(run, context);
   add_run_metrics(run, context);

@@ -8,6 +8,7 @@ namespace slipway::cli {
 
 void add_run_list(Command run, Context& context);
 void add_run_show(Command run, Context& context);
+void add_run_children(Command run, Context& context);
 void add_run_logs(Command run, Context& context);
 void add_run_files(Command run, Context& context);  // files, download
 void add_run_metrics(Command run, Context& context);

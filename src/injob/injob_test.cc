@@ -76,6 +76,44 @@ TEST(Message, TakesTagsFilesAndImages) {
   EXPECT_EQ(message.file->path, "outputs/x");
 }
 
+TEST(Message, TakesValuesInTheirOrderAndProperties) {
+  Message message;
+  ASSERT_TRUE(parse_message(R"({"properties":{"data":"mnist:2"}})", {5}, message));
+  EXPECT_EQ(message.properties.at("data"), "mnist:2");
+  ASSERT_TRUE(parse_message(
+      R"({"values":[{"name":"l","value":1},{"name":"l","kind":"string","value":"NaN"},{"name":"l","value":"NaN"}]})",
+      {5}, message));
+  ASSERT_EQ(message.entries.size(), 3U);
+  EXPECT_EQ(std::get<journal::MetricPoint>(message.entries[0]).value, 1);
+  EXPECT_EQ(std::get<journal::LoggedValue>(message.entries[1]).document, "\"NaN\"");
+  EXPECT_EQ(std::get<journal::LoggedValue>(message.entries[1]).time.micros, 5);
+  EXPECT_TRUE(std::isnan(std::get<journal::MetricPoint>(message.entries[2]).value));
+  ASSERT_TRUE(parse_message(R"({"values_file":"v.json"})", {5}, message));
+  EXPECT_EQ(message.values_file, "v.json");
+}
+
+TEST(Message, RefusesValuesFilesElsewhereAndListsWithOneBadValue) {
+  EXPECT_NE(refusal(R"({"values_file":"../v.json"})"), "taken");
+  EXPECT_NE(refusal(R"({"values_file":"outputs/v.json"})"), "taken");
+  EXPECT_NE(refusal(R"({"values":{"name":"a","value":1}})"), "taken");
+  EXPECT_NE(refusal(R"({"properties":{"a":1}})"), "taken");
+  Message message;
+  EXPECT_FALSE(
+      parse_message(R"({"values":[{"name":"a","value":1},{"name":"a","kind":"what"}]})", {}, message));
+  EXPECT_TRUE(message.entries.empty());
+}
+
+TEST(RowArgument, IsANameAndColumns) {
+  const auto row = parse_row_argument("epoch=loss:0.1,phase:warm up,at:12:30");
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->name, "epoch");
+  ASSERT_EQ(row->cells.size(), 3U);
+  EXPECT_EQ(row->cells[1].second, "warm up");
+  EXPECT_EQ(row->cells[2].second, "12:30");
+  for (const char* bad : {"epoch", "=a:1", "epoch=", "epoch=a", "epoch=:1", "epoch=a:1,"})
+    EXPECT_FALSE(parse_row_argument(bad)) << bad;
+}
+
 TEST(MetricArgument, IsANameAndANumber) {
   EXPECT_EQ(parse_metric_argument("loss=0.12")->second, 0.12);
   EXPECT_EQ(parse_metric_argument("a=b=-3")->first, "a=b");

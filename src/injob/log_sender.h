@@ -21,6 +21,19 @@ Status send_tag(std::string_view name, std::string_view value);
 Status send_file(std::string_view path);
 Status send_image(std::string_view name, std::string_view path, int64_t step);
 
+Status send_property(std::string_view name, std::string_view value);
+Status send_string(std::string_view name, std::string_view text, int64_t step);
+// Cells in their order; one that reads as a number is one.
+Status send_row(std::string_view name, const std::vector<std::pair<std::string, std::string>>& cells,
+                int64_t step);
+
+// "epoch=loss:0.1,phase:train" -> {"epoch", {{"loss", "0.1"}, {"phase", "train"}}}
+struct RowArgument {
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> cells;
+};
+Result<RowArgument> parse_row_argument(std::string_view text);
+
 // "loss=0.12" -> {"loss", 0.12}; takes nan, inf and -inf in any case.
 Result<std::pair<std::string, double>> parse_metric_argument(std::string_view text);
 

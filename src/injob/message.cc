@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/json/monotonic_resource.hpp>
 #include <cmath>
-#include <limits>
+#include <iterator>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -18,16 +19,6 @@ constexpr size_t kMaxTagValue = 5000;
 
 std::unexpected<Error> refuse(std::string message) {
   return fail(ErrorCode::kInvalidArgument, std::move(message));
-}
-
-std::optional<double> number_of(const json::value& value) {
-  if (value.is_number()) return value.to_number<double>();
-  if (!value.is_string()) return std::nullopt;
-  const std::string_view text = value.get_string();
-  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  if (text == "Infinity") return std::numeric_limits<double>::infinity();
-  if (text == "-Infinity") return -std::numeric_limits<double>::infinity();
-  return std::nullopt;
 }
 
 // Leaves `target` as it is when there is no such field.
@@ -49,7 +40,7 @@ Status read_integer(const json::object& object, std::string_view field, int64_t&
 Status add_metrics(const json::object& metrics, int64_t step, Timestamp time, Message& message) {
   const size_t before = message.points.size();
   for (const auto& item : metrics) {
-    const auto number = number_of(item.value());
+    const auto number = journal::number_from_json(item.value());
     const std::string_view name = item.key();
     const bool good_name =
         !name.empty() && name.size() <= journal::kMaxMetricName && name.find('\0') == std::string_view::npos;
@@ -65,17 +56,29 @@ Status add_metrics(const json::object& metrics, int64_t step, Timestamp time, Me
   return {};
 }
 
-Status add_tags(const json::object& tags, Message& message) {
-  for (const auto& item : tags) {
+// Tags and properties alike; `what` is the word for one of them.
+Status add_pairs(const json::value& value, std::string_view what, std::map<std::string, std::string>& pairs) {
+  if (!value.is_object()) return refuse(fmt::format("each {} must be a name and a text", what));
+  for (const auto& item : value.get_object()) {
     const std::string_view key = item.key();
     if (key.empty() || key.size() > kMaxTagKey || !item.value().is_string() ||
         item.value().get_string().size() > kMaxTagValue || key.find('\0') != std::string_view::npos)
-      return refuse(fmt::format("a tag must have a name of 1 to {} bytes and a text of up to {}", kMaxTagKey,
-                                kMaxTagValue));
+      return refuse(fmt::format("a {} must have a name of 1 to {} bytes and a text of up to {}", what,
+                                kMaxTagKey, kMaxTagValue));
   }
-  for (const auto& item : tags)
-    message.tags.insert_or_assign(std::string(item.key()), std::string(item.value().get_string()));
+  for (const auto& item : value.get_object())
+    pairs.insert_or_assign(std::string(item.key()), std::string(item.value().get_string()));
   return {};
+}
+
+Result<std::vector<journal::Entry>> entries_of(const json::value& value, Timestamp now) {
+  if (!value.is_array()) return refuse("the values must be a list");
+  std::vector<journal::Entry> entries;
+  for (const json::value& item : value.get_array()) {
+    SLIPWAY_ASSIGN(journal::Entry entry, journal::entry_from_json(item, now));
+    entries.push_back(std::move(entry));
+  }
+  return entries;
 }
 
 Result<std::string> path_of(const json::value& value) {
@@ -84,7 +87,7 @@ Result<std::string> path_of(const json::value& value) {
   return std::string(value.get_string());
 }
 
-Status set_image(const json::value& value, Message& message) {
+Status set_image(const json::value& value, Timestamp now, Message& message) {
   const json::object* image = value.if_object();
   const json::value* name = image == nullptr ? nullptr : image->if_contains("name");
   const json::value* path = image == nullptr ? nullptr : image->if_contains("path");
@@ -95,6 +98,7 @@ Status set_image(const json::value& value, Message& message) {
   SLIPWAY_ASSIGN(file.path, path_of(*path));
   file.image = std::string(name->get_string());
   SLIPWAY_TRY(read_integer(*image, "step", file.step));
+  file.time = now;
   message.file = std::move(file);
   return {};
 }
@@ -108,17 +112,28 @@ Status add_object(const json::object& object, Timestamp now, Message& message) {
     SLIPWAY_TRY(read_integer(object, "time", time.micros));
     return add_metrics(metrics->get_object(), step, time, message);
   }
-  if (const json::value* tags = object.if_contains("tags")) {
-    if (!tags->is_object()) return refuse("'tags' must be an object of strings");
-    return add_tags(tags->get_object(), message);
+  if (const json::value* tags = object.if_contains("tags")) return add_pairs(*tags, "tag", message.tags);
+  if (const json::value* properties = object.if_contains("properties"))
+    return add_pairs(*properties, "property", message.properties);
+  if (const json::value* values = object.if_contains("values")) {
+    SLIPWAY_ASSIGN(std::vector<journal::Entry> entries, entries_of(*values, now));
+    std::ranges::move(entries, std::back_inserter(message.entries));
+    return {};
+  }
+  if (const json::value* path = object.if_contains("values_file")) {
+    SLIPWAY_ASSIGN(std::string name, path_of(*path));
+    if (name.contains('/')) return refuse("a values file must lie in the working folder itself");
+    message.values_file = std::move(name);
+    return {};
   }
   if (const json::value* file = object.if_contains("file")) {
     SLIPWAY_ASSIGN(std::string path, path_of(*file));
-    message.file = KeptFile{.path = std::move(path), .image = "", .step = 0};
+    message.file = KeptFile{.path = std::move(path), .image = "", .step = 0, .time = now};
     return {};
   }
-  if (const json::value* image = object.if_contains("image")) return set_image(*image, message);
-  return refuse("a message must hold 'metrics', 'tags', 'file' or 'image'");
+  if (const json::value* image = object.if_contains("image")) return set_image(*image, now, message);
+  return refuse(
+      "a message must hold 'metrics', 'values', 'values_file', 'tags', 'properties', 'file' or 'image'");
 }
 
 }  // namespace
@@ -133,6 +148,11 @@ Status parse_message(std::string_view text, Timestamp now, Message& message) {
   if (error) return refuse(fmt::format("a message is not valid JSON: {}", error.message()));
   if (!value.is_object()) return refuse("a message must be a JSON object");
   return add_object(value.get_object(), now, message);
+}
+
+Result<std::vector<journal::Entry>> parse_values_file(std::string_view text, Timestamp now) {
+  SLIPWAY_ASSIGN(const json::value document, parse_json(text, "a values file"));
+  return entries_of(document, now);
 }
 
 }  // namespace slipway::injob

@@ -4,6 +4,9 @@
 //   {"tags": {"optimizer": "adam"}}
 //   {"file": "outputs/plot.png"}
 //   {"image": {"name": "samples", "path": "outputs/samples.png", "step": 7}}
+//   {"properties": {"data": "mnist:2"}}
+//   {"values": [{"name": "note", "kind": "string", "value": "warm"}, ...]}, entries as in journal/value.h
+//   {"values_file": "values.json"}: a file of the working folder with such a list, for what is larger
 //
 // The sender is the user's program: nothing in it is trusted.
 #pragma once
@@ -18,6 +21,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "journal/record.h"
+#include "journal/value.h"
 
 namespace slipway::injob {
 
@@ -28,16 +32,24 @@ struct KeptFile {
   std::string path;
   std::string image;  // the name it is shown under; empty: a plain file
   int64_t step = 0;
+  Timestamp time;
 };
 
 struct Message {
   std::vector<journal::MetricPoint> points;
+  std::vector<journal::Entry> entries;  // numbers and other values, in their order
   std::map<std::string, std::string> tags;
+  std::map<std::string, std::string> properties;
   std::optional<KeptFile> file;
+  std::optional<std::string> values_file;
 };
 
 // `now` is the time of points that bring none. Adds to `message`, so that one may gather many datagrams; on
 // an error nothing was added.
 Status parse_message(std::string_view text, Timestamp now, Message& message);
+
+// The content of a values file: a JSON array of entries.
+constexpr size_t kMaxValuesFile = 16 << 20;
+Result<std::vector<journal::Entry>> parse_values_file(std::string_view text, Timestamp now);
 
 }  // namespace slipway::injob

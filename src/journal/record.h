@@ -30,6 +30,8 @@ enum class Kind : uint8_t {
   kFile = 6,     // JSON {"path"}: a file the job asked to keep at once, below its working folder
   kMark = 7,     // JSON {"stream", "dropped_bytes", "why"}: an explicit gap
   kExit = 8,     // JSON ExitStatus; always the last record
+  kValues = 9,   // JSON array of values other than numbers (value.h)
+  kProperties = 10,  // JSON object of strings, each set once
 };
 
 constexpr size_t kHeaderSize = 28;

@@ -181,6 +181,40 @@ TEST_F(MetricStoreTest, TakesAnyTextAsANameAndLeavesBadOnesOut) {
   EXPECT_EQ(metrics_->summaries(run_, "", 100)->size(), good.size());
 }
 
+TEST_F(MetricStoreTest, KeepsOtherValuesAndWhereTheyStandAmongTheNumbers) {
+  const auto text = [](std::string name, std::string document) {
+    return journal::LoggedValue{.name = std::move(name),
+                                .kind = journal::ValueKind::kString,
+                                .step = 4,
+                                .time = {7},
+                                .document = std::move(document)};
+  };
+  ASSERT_TRUE(store_->write([&](store::Writer& writer) -> Status {
+    SLIPWAY_ASSIGN(
+        const size_t left_out,
+        append_entries(*metrics_, writer, run_,
+                       {point("x", 1, 1), text("x", "\"a\""), text("only", "\"b\""), point("x", 2, 2),
+                        point("x", 3, 3), text("x", "\"c\""), text("", "\"\"")}));
+    EXPECT_EQ(left_out, 1U);
+    return {};
+  }));
+  const auto values = metrics_->values(run_, "x", 0, 10);
+  ASSERT_EQ(values->size(), 2U);
+  EXPECT_EQ(values->front().points_before, 1);
+  EXPECT_EQ(values->back().points_before, 3);
+  EXPECT_EQ(values->back().value.document, "\"c\"");
+  EXPECT_EQ(values->back().value.step, 4);
+  EXPECT_EQ(metrics_->values(run_, "x", values->front().position, 10)->size(), 1U);
+  EXPECT_EQ(metrics_->values(run_, "", 0, 10)->size(), 3U);
+  EXPECT_EQ(summary("x").value_count, 2);
+  EXPECT_EQ(summary("x").last_kind, "string");
+  EXPECT_EQ(summary("only").count, 0);
+  append(run_, {point("only", 9, -1)});
+  EXPECT_EQ(summary("only").last_kind, "number");
+  EXPECT_EQ(summary("only").min, -1);
+  EXPECT_EQ(summary("only").last_step, 9);
+}
+
 TEST_F(MetricStoreTest, KeepsNothingOfATransactionThatFails) {
   EXPECT_FALSE(store_->write([&](store::Writer& writer) -> Status {
     SLIPWAY_ASSIGN(const size_t left_out, metrics_->append(writer, run_, {point("loss", 1, 1)}));

@@ -118,7 +118,7 @@ void Attempt::record_phase(std::string_view phase) {
 
 void Attempt::prepare_work() {
   for (const char* name : {"outputs", "logs"}) ::mkdir((spec_.work + "/" + name).c_str(), 0755);
-  auto socket = InJobSocket::open(spec_.socket, feed_);
+  auto socket = InJobSocket::open(spec_.socket, spec_.work, feed_);
   if (socket) {
     socket_.emplace(std::move(*socket));
   } else {

@@ -1,5 +1,6 @@
 #include "node/supervisor_socket.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -8,7 +9,9 @@
 
 #include <array>
 #include <cerrno>
+#include <utility>
 
+#include "base/file.h"
 #include "base/json.h"
 
 namespace slipway::node {
@@ -16,12 +19,13 @@ namespace {
 
 constexpr size_t kBatch = 32;
 constexpr int kMaxBatches = 16;
-constexpr size_t kMaxPoints = 4096;  // gathered into one record
+constexpr size_t kMaxPoints = 4096;         // gathered into one record
+constexpr size_t kMaxValueBytes = 1 << 20;  // likewise; one value alone may have more
 constexpr std::string_view kStream = "(in-job messages)";
 
 }  // namespace
 
-Result<InJobSocket> InJobSocket::open(const std::string& path, JournalFeed& feed) {
+Result<InJobSocket> InJobSocket::open(const std::string& path, const std::string& work, JournalFeed& feed) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path)
@@ -36,7 +40,7 @@ Result<InJobSocket> InJobSocket::open(const std::string& path, JournalFeed& feed
   const int error = errno;
   ::umask(old);
   if (bound != 0) return fail(errno_error(error, fmt::format("bind the in-job socket {}", path)));
-  return InJobSocket(path, std::move(fd), feed);
+  return InJobSocket(path, work, std::move(fd), feed);
 }
 
 InJobSocket::~InJobSocket() {
@@ -75,31 +79,97 @@ bool InJobSocket::receive(Timestamp now) {
   return more;
 }
 
+void InJobSocket::refuse(size_t bytes, const Error& error) {
+  if (refused_++ > 0) return;
+  feed_->record(journal::Kind::kMark,
+                json::serialize(json::object{{"stream", kStream},
+                                             {"dropped_bytes", bytes},
+                                             {"why", "a message was refused: " + error.message}}));
+}
+
 void InJobSocket::take(std::string_view text, Timestamp now) {
-  if (const Status parsed = injob::parse_message(text, now, gathered_); !parsed) {
-    if (refused_++ == 0)
-      feed_->record(journal::Kind::kMark, json::serialize(json::object{
-                                              {"stream", kStream},
-                                              {"dropped_bytes", text.size()},
-                                              {"why", "a message was refused: " + parsed.error().message}}));
-    return;
-  }
-  if (gathered_.points.size() >= kMaxPoints || gathered_.file || !gathered_.tags.empty()) write_gathered();
+  if (const Status parsed = injob::parse_message(text, now, gathered_); !parsed)
+    return refuse(text.size(), parsed.error());
+  if (const auto path = std::exchange(gathered_.values_file, std::nullopt))
+    if (const Status taken = take_values_file(*path, now); !taken) return refuse(text.size(), taken.error());
+  const bool only_points =
+      gathered_.entries.empty() && !gathered_.file && gathered_.tags.empty() && gathered_.properties.empty();
+  if (!only_points || gathered_.points.size() >= kMaxPoints) write_gathered();
+}
+
+// The file was made for this message alone, so it is gone afterwards, readable or not.
+Status InJobSocket::take_values_file(const std::string& path, Timestamp now) {
+  const UniqueFd work(::open(work_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!work) return fail(errno_error(errno, "open the working folder"));
+  SLIPWAY_ASSIGN(const UniqueFd file, open_beneath(work.get(), path, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat info{};
+  if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode))
+    return fail(ErrorCode::kInvalidArgument, "a values file is no plain file");
+  ::unlinkat(work.get(), path.c_str(), 0);
+  if (static_cast<uint64_t>(info.st_size) > injob::kMaxValuesFile)
+    return fail(ErrorCode::kTooLarge,
+                fmt::format("a values file has at most {} MiB", injob::kMaxValuesFile >> 20));
+  std::string text(static_cast<size_t>(info.st_size), '\0');
+  const ssize_t got = ::pread(file.get(), text.data(), text.size(), 0);
+  if (got < 0) return fail(errno_error(errno, "read a values file"));
+  text.resize(static_cast<size_t>(got));
+  SLIPWAY_ASSIGN(gathered_.entries, injob::parse_values_file(text, now));
+  return {};
 }
 
 void InJobSocket::write_gathered() {
   if (!gathered_.points.empty())
     feed_->record(journal::Kind::kMetrics, journal::encode_metrics(gathered_.points));
   gathered_.points.clear();
-  if (!gathered_.tags.empty()) feed_->record(journal::Kind::kTags, json::serialize(to_json(gathered_.tags)));
-  gathered_.tags.clear();
+  write_entries();
+  write_pairs();
   if (const auto& file = gathered_.file) {
-    json::object object{{"path", file->path}};
+    feed_->record(journal::Kind::kFile, json::serialize(json::object{{"path", file->path}}));
     if (!file->image.empty())
-      object.emplace("image", json::object{{"name", file->image}, {"step", file->step}});
-    feed_->record(journal::Kind::kFile, json::serialize(object));
+      feed_->record(
+          journal::Kind::kValues,
+          journal::encode_values({{.name = file->image,
+                                   .kind = journal::ValueKind::kImage,
+                                   .step = file->step,
+                                   .time = file->time,
+                                   .document = json::serialize(json::object{{"path", file->path}})}}));
   }
   gathered_.file.reset();
+}
+
+// Numbers and other values go into records of their own, which stand in the order of logging.
+void InJobSocket::write_entries() {
+  std::vector<journal::MetricPoint> points;
+  std::vector<journal::LoggedValue> values;
+  size_t bytes = 0;
+  const auto write = [&] {
+    if (!points.empty()) feed_->record(journal::Kind::kMetrics, journal::encode_metrics(points));
+    if (!values.empty()) feed_->record(journal::Kind::kValues, journal::encode_values(values));
+    points.clear();
+    values.clear();
+    bytes = 0;
+  };
+  for (journal::Entry& entry : gathered_.entries) {
+    auto* point = std::get_if<journal::MetricPoint>(&entry);
+    const bool other_kind = point != nullptr ? !values.empty() : !points.empty();
+    if (other_kind || points.size() >= kMaxPoints || bytes >= kMaxValueBytes) write();
+    if (point != nullptr) {
+      points.push_back(std::move(*point));
+    } else {
+      values.push_back(std::move(std::get<journal::LoggedValue>(entry)));
+      bytes += values.back().name.size() + values.back().document.size();
+    }
+  }
+  write();
+  gathered_.entries.clear();
+}
+
+void InJobSocket::write_pairs() {
+  if (!gathered_.tags.empty()) feed_->record(journal::Kind::kTags, json::serialize(to_json(gathered_.tags)));
+  gathered_.tags.clear();
+  if (!gathered_.properties.empty())
+    feed_->record(journal::Kind::kProperties, json::serialize(to_json(gathered_.properties)));
+  gathered_.properties.clear();
 }
 
 void InJobSocket::finish() {

@@ -14,8 +14,8 @@ namespace slipway::node {
 // Not thread-safe.
 class InJobSocket {
  public:
-  // Binds at `path`, for this user alone. `feed` outlives it.
-  static Result<InJobSocket> open(const std::string& path, JournalFeed& feed);
+  // Binds at `path`, for this user alone. Values files are read below `work`. `feed` outlives it.
+  static Result<InJobSocket> open(const std::string& path, const std::string& work, JournalFeed& feed);
   InJobSocket(InJobSocket&& other) noexcept = default;
   InJobSocket& operator=(InJobSocket&&) = delete;
   // Removes the socket file.
@@ -28,12 +28,17 @@ class InJobSocket {
   void finish();
 
  private:
-  InJobSocket(std::string path, UniqueFd fd, JournalFeed& feed)
-      : path_(std::move(path)), fd_(std::move(fd)), feed_(&feed) {}
+  InJobSocket(std::string path, std::string work, UniqueFd fd, JournalFeed& feed)
+      : path_(std::move(path)), work_(std::move(work)), fd_(std::move(fd)), feed_(&feed) {}
   void take(std::string_view text, Timestamp now);
+  void refuse(size_t bytes, const Error& error);
   void write_gathered();
+  void write_entries();
+  void write_pairs();
+  Status take_values_file(const std::string& path, Timestamp now);
 
   std::string path_;
+  std::string work_;
   UniqueFd fd_;
   JournalFeed* feed_;
   std::unique_ptr<char[]> buffers_;

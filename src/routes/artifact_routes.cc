@@ -192,7 +192,7 @@ std::vector<RouteRow> artifact_routes() {
       {Method::kPut, workspace + "/blobs/{digest}", Access::kRun, upload, BodyMode::kStreamed, kLargestBlob},
       {Method::kPost, workspace + "/blobs/pack", Access::kRun, upload_pack, BodyMode::kStreamed,
        kLargestPack},
-      {Method::kPost, workspace + "/snapshots", Access::kContributor, add_snapshot, BodyMode::kBuffered,
+      {Method::kPost, workspace + "/snapshots", Access::kRun, add_snapshot, BodyMode::kBuffered,
        snapshot::kMaxManifestText},
       {Method::kGet, workspace + "/snapshots/{snapshot}", Access::kRun, show_snapshot},
       {Method::kPost, workspace + "/snapshots/{snapshot}/pack", Access::kRun, pack_snapshot},

@@ -56,6 +56,8 @@ class Attempts {
  private:
   struct Batch;
   Result<Batch> parse(std::string_view bytes, uint64_t offset, uint64_t stored) const;
+  static void take_values(const journal::Record& record, Batch& batch);
+  static Status store_properties(store::Writer& writer, const Run& run, Batch& batch);
   static Status take_phase(const json::object& document, Timestamp time, Batch& batch);
   static Status store_note(store::Writer& writer, const Run& run, const Part& part, RunEvent note);
   Status store_batch(store::Writer& writer, const Part& before, Batch& batch);

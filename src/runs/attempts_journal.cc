@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "base/failpoint.h"
@@ -18,9 +19,10 @@ namespace slipway::runs {
 
 struct Attempts::Batch {
   std::vector<journal::LogChunk> logs;
-  std::vector<journal::MetricPoint> points;
+  std::vector<journal::Entry> entries;  // points and other values, in the order of logging
   std::vector<std::pair<Timestamp, std::string>> samples;
   std::map<std::string, std::string> tags;
+  std::vector<std::pair<std::string, std::string>> properties;
   std::vector<std::string> warnings;  // explicit gaps
   std::vector<RunEvent> notes;        // of the preparation: kind, time and sentence
   bool prepared = false;
@@ -80,6 +82,25 @@ Status Attempts::store_note(store::Writer& writer, const Run& run, const Part& p
   return {};
 }
 
+// Values that this server cannot read, from a newer supervisor, do not hold up what comes after them.
+void Attempts::take_values(const journal::Record& record, Batch& batch) {
+  auto values = journal::parse_values(record.payload);
+  if (values)
+    std::ranges::move(*values, std::back_inserter(batch.entries));
+  else
+    batch.warnings.push_back("logged values were not kept: " + values.error().message);
+}
+
+// A property that is set already is kept as it is; the run's warnings say so.
+Status Attempts::store_properties(store::Writer& writer, const Run& run, Batch& batch) {
+  for (const auto& [key, value] : batch.properties) {
+    const Status added = add_properties(writer, run, {{key, value}});
+    if (!added && added.error().code != ErrorCode::kConflict) return added;
+    if (!added) batch.warnings.push_back(added.error().message);
+  }
+  return {};
+}
+
 Result<Attempts::Batch> Attempts::parse(std::string_view bytes, uint64_t offset, uint64_t stored) const {
   Batch batch;
   batch.end = offset;
@@ -97,8 +118,19 @@ Result<Attempts::Batch> Attempts::parse(std::string_view bytes, uint64_t offset,
         break;
       }
       case journal::Kind::kMetrics: {
-        SLIPWAY_ASSIGN(const auto points, journal::parse_metrics(record.payload));
-        batch.points.insert(batch.points.end(), points.begin(), points.end());
+        SLIPWAY_ASSIGN(auto points, journal::parse_metrics(record.payload));
+        std::ranges::move(points, std::back_inserter(batch.entries));
+        break;
+      }
+      case journal::Kind::kValues: {
+        take_values(record, batch);
+        break;
+      }
+      case journal::Kind::kProperties: {
+        SLIPWAY_ASSIGN(const json::object document, document_of(record));
+        for (const auto& field : document)
+          if (field.value().is_string())
+            batch.properties.emplace_back(field.key(), field.value().get_string());
         break;
       }
       case journal::Kind::kPhase: {
@@ -179,14 +211,15 @@ Status Attempts::store_batch(store::Writer& writer, const Part& before, Batch& b
   for (RunEvent& note : batch.notes) SLIPWAY_TRY(store_note(writer, run, part, std::move(note)));
   if (batch.prepared) SLIPWAY_TRY(apply(EventKind::kPrepared));
   if (batch.started) SLIPWAY_TRY(apply(EventKind::kStarted));
-  if (!batch.points.empty()) {
-    SLIPWAY_ASSIGN(const size_t left_out, metrics_.append(writer, run.id, batch.points));
+  if (!batch.entries.empty()) {
+    SLIPWAY_ASSIGN(const size_t left_out, append_entries(metrics_, writer, run.id, batch.entries));
     if (left_out > 0)
       batch.warnings.push_back(fmt::format("{} metrics with unusable names were not kept", left_out));
   }
   for (const auto& [time, sample] : batch.samples)
     SLIPWAY_TRY(metrics_.append_sample(writer, run.id, part.key.rank, time, sample));
   if (!batch.tags.empty()) SLIPWAY_TRY(set_tags(writer, run, batch.tags));
+  SLIPWAY_TRY(store_properties(writer, run, batch));
   if (!batch.warnings.empty()) {
     for (std::string& warning : batch.warnings)
       if (run.warnings.size() < kMostWarnings) run.warnings.push_back(std::move(warning));
