@@ -58,7 +58,7 @@ class Group : public ::testing::TestWithParam<Way> {
     group_ = GetParam() == Way::kMarked
                  ? make_marked_group(mark_)
                  : make_cgroup_group(places, mark_, {.memory_bytes = 256 << 20, .cpus = 1, .pids = 100});
-    if (!group_) GTEST_SKIP() << "no such cgroup can be made here";
+    ASSERT_TRUE(group_) << "this needs the right to make cgroups: run it as root";
   }
   void TearDown() override {
     if (child_ > 0) ::waitpid(child_, nullptr, 0);
@@ -124,7 +124,20 @@ TEST_P(Group, IsEndedByItsMarkWhenItsSupervisorIsGone) {
   EXPECT_EQ(marked(), 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, Group, ::testing::Values(Way::kUnified, Way::kFreezer, Way::kMarked),
+// A machine has one hierarchy of cgroups or the other, or both; each that is there is tried.
+std::vector<Way> ways_of_this_machine() {
+  const CgroupPlaces places = find_cgroup_places();
+  std::vector<Way> ways{Way::kMarked};
+  if (places.unified) ways.push_back(Way::kUnified);
+  if (places.freezer) ways.push_back(Way::kFreezer);
+  return ways;
+}
+
+TEST(CgroupPlaces, AreThereOnTheMachineThatTests) {
+  EXPECT_GT(ways_of_this_machine().size(), 1U) << "this needs cgroups: mount them";
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, Group, ::testing::ValuesIn(ways_of_this_machine()),
                          [](const auto& chosen) -> std::string {
                            if (chosen.param == Way::kUnified) return "Unified";
                            return chosen.param == Way::kFreezer ? "Freezer" : "Marked";
@@ -133,9 +146,9 @@ INSTANTIATE_TEST_SUITE_P(Ways, Group, ::testing::Values(Way::kUnified, Way::kFre
 // In a cgroup of the test's own, so that nobody else's is swept.
 TEST(SweepEmptyGroups, RemovesWhatIsOldAndEmptyAndNothingElse) {
   const auto own = find_cgroup_places().unified;
-  if (!own) GTEST_SKIP() << "no v2 hierarchy here";
+  ASSERT_TRUE(own) << "this needs cgroups v2: mount them";
   const Cgroup place(*own / fmt::format("sweep-test-{}", ::getpid()));
-  if (!place.create()) GTEST_SKIP() << "no cgroup can be made here";
+  ASSERT_TRUE(place.create()) << "this needs the right to make cgroups: run it as root";
   CgroupPlaces places;
   places.unified = place.folder();
   const Cgroup empty(place.folder() / "slipway-a");

@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "journal/reader.h"
 #include "journal/record.h"
+#include "journal/value.h"
 #include "launch/spec.h"
 #include "node/process_group_marked.h"
 #include "node/process_group_places.h"
@@ -33,7 +34,9 @@ struct Account {
   std::string standard_error;
   std::vector<std::string> phases;
   std::vector<journal::MetricPoint> points;
+  std::vector<journal::LoggedValue> values;
   std::map<std::string, std::string> tags;
+  std::map<std::string, std::string> properties;
   std::vector<json::object> marks;
   std::vector<json::object> files;
   std::vector<json::object> samples;
@@ -162,6 +165,10 @@ class SupervisorFixture : public ::testing::Test {
       for (auto& point : *journal::parse_metrics(record.payload)) account.points.push_back(point);
       return;
     }
+    if (record.kind == Kind::kValues) {
+      for (auto& value : *journal::parse_values(record.payload)) account.values.push_back(value);
+      return;
+    }
     const auto object = parse_json_object(record.payload, "a record");
     ASSERT_TRUE(object) << record.payload;
     if (record.kind == Kind::kPhase) account.phases.emplace_back(object->at("phase").as_string());
@@ -171,6 +178,9 @@ class SupervisorFixture : public ::testing::Test {
     if (record.kind == Kind::kTags)
       for (const auto& tag : *object)
         account.tags[std::string(tag.key())] = std::string(tag.value().as_string());
+    if (record.kind == Kind::kProperties)
+      for (const auto& property : *object)
+        account.properties[std::string(property.key())] = std::string(property.value().as_string());
     if (record.kind == Kind::kExit) account.exit = *exit_status_from_json(*object);
   }
 

@@ -53,11 +53,11 @@ TEST_F(SupervisorOutput, StopsAtTheQuotaWithAMarkAndTheJobGoesOn) {
 }
 
 TEST_F(SupervisorOutput, GoesOnWhenTheDiskIsFullAndSaysWhatWasLost) {
-  if (::getuid() != 0) GTEST_SKIP() << "mounting needs root";
+  ASSERT_EQ(::getuid(), 0U) << "mounting needs root: run it as root";
   const std::string small = (folder_ / "journal").string();
   std::filesystem::create_directory(small);
-  if (std::system(("mount -t tmpfs -o size=2m slipway-test " + small).c_str()) != 0)
-    GTEST_SKIP() << "cannot mount";
+  ASSERT_EQ(std::system(("mount -t tmpfs -o size=2m slipway-test " + small).c_str()), 0)
+      << "mounting needs root: run it as root";
   shell(
       "head -c 5000000 /dev/zero | tr '\\0' 'x'; echo full >&2; "
       "while [ ! -e go ]; do sleep 0.05; done; sleep 1.2; echo after; exit 3");
@@ -172,8 +172,43 @@ TEST_F(SupervisorOutput, TakesMetricsTagsAndFiles) {
   EXPECT_EQ(seen.tags.at("who"), "me");
   ASSERT_EQ(seen.files.size(), 2U);
   EXPECT_EQ(seen.files[0].at("path").as_string(), "outputs/plot.png");
-  EXPECT_EQ(seen.files[1].at("image").as_object().at("name").as_string(), "p");
+  EXPECT_EQ(seen.files[1].at("path").as_string(), "outputs/p.png");
+  ASSERT_EQ(seen.values.size(), 1U);
+  EXPECT_EQ(seen.values[0].name, "p");
+  EXPECT_EQ(seen.values[0].kind, journal::ValueKind::kImage);
+  EXPECT_EQ(seen.values[0].step, 3);
   EXPECT_TRUE(seen.marks.empty());
+}
+
+TEST_F(SupervisorOutput, TakesValuesFromMessagesAndFromFilesInTheirOrder) {
+  python(std::string(kSend) +
+         "open('v.json', 'w').write(json.dumps([{'name': 'n', 'value': 2}, "
+         "{'name': 't', 'kind': 'string', 'value': 'x' * 100000}]))\n"
+         "say({'values': [{'name': 'n', 'value': 1}, {'name': 'r', 'kind': 'row', 'value': {'a': 1}}]})\n"
+         "say({'values_file': 'v.json'})\n"
+         "say({'properties': {'data': 'mnist:2'}})\n");
+  const Account seen = run();
+  ASSERT_EQ(seen.points.size(), 2U) << seen.standard_error;
+  EXPECT_EQ(seen.points[1].value, 2);
+  ASSERT_EQ(seen.values.size(), 2U);
+  EXPECT_EQ(seen.values[0].document, R"({"a":1})");
+  EXPECT_EQ(seen.values[1].document.size(), 100'002U);
+  EXPECT_EQ(seen.properties.at("data"), "mnist:2");
+  EXPECT_FALSE(std::filesystem::exists(spec_.work + "/v.json"));
+  EXPECT_TRUE(seen.marks.empty());
+}
+
+TEST_F(SupervisorOutput, ReadsNoValuesFileThatIsALinkAFolderOrTooLarge) {
+  python(std::string(kSend) +
+         "os.symlink('/etc/passwd', 'link.json')\nos.mkdir('folder.json')\nos.mkfifo('pipe.json')\n"
+         "open('large.json', 'w').truncate(17 << 20)\n"
+         "for name in ('link', 'folder', 'pipe', 'large', 'none'): say({'values_file': name + '.json'})\n"
+         "say({'metrics': {'good': 1}})\n");
+  const Account seen = run();
+  EXPECT_EQ(seen.points.size(), 1U) << seen.standard_error;
+  EXPECT_TRUE(seen.values.empty());
+  ASSERT_EQ(seen.marks.size(), 2U);
+  EXPECT_THAT(std::string(seen.marks[1].at("why").as_string()), HasSubstr("5 messages"));
 }
 
 TEST_F(SupervisorOutput, SaysOnceThatMessagesWereRefused) {

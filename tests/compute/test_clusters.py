@@ -1,5 +1,6 @@
 """Elastic clusters: up when runs wait, down when idle, within their limits; first in, first out."""
 
+import itertools
 import time
 
 import pytest
@@ -104,6 +105,20 @@ def test_first_in_first_out_and_a_wide_run_is_not_overtaken(slipway):
         slipway.completed(run)
     started = {run: slipway.run(run)["started_at"] for run in [first, wide, *narrow]}
     assert started[wide] <= min(started[run] for run in narrow)
+
+
+def test_runs_of_one_node_each_start_in_the_order_they_were_submitted(slipway):
+    create(slipway, max_nodes=1, idle_seconds=60)
+    gate = slipway.folder / "gate"
+    first = slipway.submit(f"while [ ! -e {gate} ]; do sleep 0.05; done", compute="c")
+    slipway.wait_for(first, "Running")
+    waiting = [slipway.submit("true", compute="c", experiment=f"e{i % 3}") for i in range(8)]
+    assert all(slipway.run(run)["waiting_because"] for run in waiting)
+    gate.touch()
+    ended = [slipway.completed(run) for run in [first, *waiting]]
+    assert len({run["nodes"][0] for run in ended}) == 1
+    for before, after in itertools.pairwise(ended):
+        assert before["started_at"] < before["ended_at"] <= after["started_at"], (before, after)
 
 
 def test_shares_of_one_node_are_given_out_and_taken_back(slipway):
