@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/digest.h"
+#include "launch/azure_variables.h"
 
 namespace slipway::launch {
 namespace {
@@ -68,6 +69,7 @@ std::map<std::string, std::string> build_environment(const AttemptOrder& order, 
   for (const auto& [name, value] : site.variables) environment[name] = value;
   // Empty rather than absent when no GPU is granted: a job must not see those of its neighbours.
   environment["CUDA_VISIBLE_DEVICES"] = join_numbers(order.gpu_indices);
+  for (const auto& [name, value] : azure_variables(order, site.url)) environment[name] = value;
   for (const auto& [name, value] : launch.variables) environment[name] = value;
   for (const auto& [name, value] : order.job.variables) environment[name] = value;
   for (const auto& [name, value] : in_job_variables(order, site, plan)) environment[name] = value;
