@@ -60,11 +60,15 @@ class Datastore:
             names = {path.strip("/") or os.path.basename(source): source}
         else:
             raise InvalidArgumentError(f"there is no file or folder {source}")
+        return self.upload_files(names, existing)
+
+    def upload_files(self, files: Mapping[str, str], existing: str = "refuse") -> List[str]:
+        """Path in the datastore -> file here."""
         if self._document["kind"] == "workspace":
-            self._add_by_digest(names, existing)
+            self._add_by_digest(files, existing)
         else:
-            self._put_each(names, existing)
-        return sorted(names)
+            self._put_each(files, existing)
+        return sorted(files)
 
     def _add_by_digest(self, names: Mapping[str, str], existing: str) -> None:
         entries = []

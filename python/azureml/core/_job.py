@@ -32,7 +32,7 @@ class JobRun(ScriptRun):
 
     @property
     def input_datasets(self):
-        """{name: path} of the inputs, as the job sees them."""
+        """{name: path}, and for a tabular input an object with its rows."""
         import slipway
 
         return Inputs(slipway.inputs)
@@ -45,7 +45,12 @@ class JobRun(ScriptRun):
 
 
 class Inputs(dict):
-    """Paths by the inputs' names; a missing name says which there are."""
+    """Inputs by name; a missing name says which there are."""
+
+    def __init__(self, places):
+        from azureml.data import _tables
+
+        super().__init__((name, _tables.of_job(name) or path) for name, path in places.items())
 
     def __missing__(self, name):
         raise KeyError(f"this run has no input '{name}'; it has: {', '.join(sorted(self)) or 'none'}")

@@ -164,5 +164,4 @@ class RunFiles:
             )
         from azureml.core import _uploads
 
-        with translated():
-            return _uploads.send(self._slipway_run, files)
+        return _uploads.send(self._slipway_run, files)

@@ -11,13 +11,6 @@ import os
 from azureml._service import translated
 from azureml.exceptions import UserErrorException
 
-_CHARTS = {
-    "confusion_matrix": "confusion_matrix",
-    "accuracy_table": "accuracy_table",
-    "residuals": "residuals",
-    "predictions": "predictions",
-}
-
 
 def plain(value):
     """numpy's numbers, arrays and pandas' columns as Python's own, without importing either."""
@@ -28,20 +21,9 @@ def plain(value):
     return value
 
 
-def cell(value):
-    value = plain(value)
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return {"number": "NaN" if value != value else ("Infinity" if value > 0 else "-Infinity")}
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, numbers.Number):
-        return value if isinstance(value, (int, float)) else float(value)
-    return str(value)
-
-
 def column(values):
     values = plain(values)
-    return [cell(value) for value in values] if isinstance(values, (list, tuple)) else [cell(values)]
+    return [plain(value) for value in values] if isinstance(values, (list, tuple)) else [values]
 
 
 class RunLogging:
@@ -61,7 +43,7 @@ class RunLogging:
         if isinstance(value, numbers.Number):
             self._sink.number(name, float(value), step)
         else:
-            self._sink.value(name, "string", str(value), step)
+            self._sink.text(name, str(value), step)
 
     def log_list(self, name, value, description=""):
         value = plain(value)
@@ -80,7 +62,7 @@ class RunLogging:
         _check_metric_name(name)
         if not kwargs:
             raise UserErrorException(f"The row '{name}' has no columns; give them as keyword arguments")
-        self._sink.value(name, "row", {key: cell(value) for key, value in kwargs.items()}, None)
+        self._sink.row(name, {key: plain(value) for key, value in kwargs.items()})
 
     def log_table(self, name, value, description=""):
         _check_metric_name(name)
@@ -88,7 +70,7 @@ class RunLogging:
             raise UserErrorException(
                 f"log_table takes a dictionary of columns; '{name}' is a {type(value).__name__}"
             )
-        self._sink.value(name, "table", {str(key): column(values) for key, values in value.items()}, None)
+        self._sink.table(name, {str(key): column(values) for key, values in value.items()})
 
     def log_image(self, name, path=None, plot=None, description=""):
         _check_metric_name(name)
@@ -122,7 +104,7 @@ class RunLogging:
             )
         if document.get("schema_type", kind) != kind:
             raise UserErrorException(f"The {kind} '{name}' says that it is a '{document['schema_type']}'")
-        self._sink.value(name, _CHARTS[kind], document, None)
+        self._sink.chart(name, kind, document)
 
     # -- reading them back ----------------------------------------------------------------------------------
 
@@ -138,9 +120,8 @@ class RunLogging:
     def _own_metrics(self, name):
         run = self._slipway_run
         with translated():
-            query = {"name": name} if name else {}
-            points = run.transport.items(run.path("/metrics/points"), dict(query, limit=10000))
-            values = run.transport.items(run.path("/metrics/values"), query)
+            values = run.values(name)  # waits for what this process has logged itself
+            points = run.transport.items(run.path("/metrics/points"), {"name": name, "limit": 10000})
         return shapes(points, values, run.id)
 
 
@@ -161,39 +142,32 @@ def shapes(points, values, run_id):
     for point in points:
         numbers_of.setdefault(point["name"], []).append(number_from_json(point["value"]))
     for value in values:
-        others.setdefault(value["name"], []).append(value)
+        others.setdefault(value.name, []).append(value)
     found = {}
     for name in list(numbers_of) + [name for name in others if name not in numbers_of]:
         logged = others.get(name, [])
-        if any(value["kind"] in ("row", "table") for value in logged):
+        if any(value.kind in ("row", "table") for value in logged):
             found[name] = _columns(logged)
             continue
         sequence = list(numbers_of.get(name, []))
         for shift, value in enumerate(logged):
             # A text between numbers keeps its place among them.
-            sequence.insert(value.get("points_before", len(sequence)) + shift, _single(value, run_id))
+            sequence.insert(value.points_before + shift, _single(value, run_id))
         found[name] = sequence[0] if len(sequence) == 1 else sequence
     return found
 
 
 def _single(value, run_id):
-    if value["kind"] == "image":
-        return f"aml://artifactId/ExperimentRun/dcid.{run_id}/{value['value'].get('path', '')}"
-    return value["value"]
+    if value.kind == "image":
+        return f"aml://artifactId/ExperimentRun/dcid.{run_id}/{value.value.get('path', '')}"
+    return value.value
 
 
 def _columns(logged):
     columns = {}
     for entry in logged:
-        content = entry["value"] if isinstance(entry["value"], dict) else {}
+        content = entry.value if isinstance(entry.value, dict) else {}
         for key, value in content.items():
-            cells = value if entry["kind"] == "table" else [value]
-            columns.setdefault(key, []).extend(_uncell(item) for item in cells)
-    one_row = len(logged) == 1 and logged[0]["kind"] == "row"
+            columns.setdefault(key, []).extend(value if entry.kind == "table" else [value])
+    one_row = len(logged) == 1 and logged[0].kind == "row"
     return {key: cells[0] if one_row else cells for key, cells in columns.items()}
-
-
-def _uncell(value):
-    if isinstance(value, dict) and "number" in value:
-        return float(value["number"])
-    return value

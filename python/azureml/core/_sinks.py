@@ -1,80 +1,43 @@
 """Where what a run logs goes: to the job's own socket, over HTTP, or to the screen."""
 
-import os
-import time
 
+class SlipwaySink:
+    """To a run: `target` is the package `slipway` itself inside the job, or a run of it from outside."""
 
-def save_plot(plot, path):
-    """A pyplot module, a figure, or an axes, as a PNG."""
-    figure = getattr(plot, "figure", None) if hasattr(plot, "get_figure") else plot
-    (figure or plot).savefig(path, format="png")
-
-
-def image_name(name):
-    safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
-    return f"{safe}_{int(time.time() * 1000)}"
-
-
-class JobSink:
-    """Inside a job: the supervisor's socket, by the package `slipway`."""
+    def __init__(self, target):
+        self._target = target
 
     def number(self, name, value, step):
-        import slipway
+        self._target().log({name: value}, step=step)
 
-        slipway.log({name: value}, step=step)
+    def text(self, name, value, step):
+        self._target().log_text(name, value, step)
 
-    def value(self, name, kind, value, step):
-        import slipway
+    def row(self, name, columns):
+        self._target().log_row(name, **columns)
 
-        slipway.log_value(name, kind, value, step)
+    def table(self, name, columns):
+        self._target().log_table(name, columns)
 
-    def image(self, name, path, plot):
-        import slipway
-
-        picture = path if plot is None else (plot.gcf() if hasattr(plot, "gcf") else plot)
-        slipway.log_image(name, picture)
-
-    def flush(self):
-        import slipway
-
-        slipway.flush()
-
-
-class HttpSink:
-    """From outside: each entry one request, in order."""
-
-    def __init__(self, run):
-        self.run = run
-
-    def _send(self, entry):
-        from azureml._service import translated
-
-        run = self.run._slipway_run
-        entry["time"] = int(time.time() * 1e6)
-        with translated():
-            run.transport.create(run.path("/metrics"), {"points": [entry]})
-
-    def number(self, name, value, step):
-        from slipway._metrics import number_for_json
-
-        self._send({"name": name, "value": number_for_json(value), "step": int(step or 0)})
-
-    def value(self, name, kind, value, step):
-        self._send({"name": name, "kind": kind, "value": value, "step": int(step or 0)})
+    def chart(self, name, kind, document):
+        self._target().log_chart(name, kind, document)
 
     def image(self, name, path, plot):
-        import tempfile
+        self._target().log_image(name, path if plot is None else plot)
 
-        with tempfile.TemporaryDirectory() as folder:
-            if plot is not None:
-                path = os.path.join(folder, "plot.png")
-                save_plot(plot, path)
-            kept = image_name(name) + (os.path.splitext(path)[1] or ".png")
-            self.run.upload_file(kept, path)
-        self.value(name, "image", {"path": kept}, None)
+    def flush(self, seconds=None):
+        self._target().flush(seconds)
 
-    def flush(self):
-        pass
+
+def job_sink():
+    """Microseconds, no network: the supervisor on this machine takes it."""
+
+    def package():
+        import slipway
+
+        return slipway
+
+    return SlipwaySink(package)
 
 
 class PrintSink:
@@ -84,11 +47,20 @@ class PrintSink:
         shown = int(value) if float(value).is_integer() else value
         print(f"Offline run, metric {name}:\n{shown}")
 
-    def value(self, name, kind, value, step):
-        print(f"Offline run, {kind.replace('_', ' ')} {name}:\n{value}")
+    def text(self, name, value, step):
+        print(f"Offline run, metric {name}:\n{value}")
+
+    def row(self, name, columns):
+        print(f"Offline run, row {name}:\n{columns}")
+
+    def table(self, name, columns):
+        print(f"Offline run, table {name}:\n{columns}")
+
+    def chart(self, name, kind, document):
+        print(f"Offline run, {kind.replace('_', ' ')} {name}:\n{document}")
 
     def image(self, name, path, plot):
         print(f"Offline run, image {name}:\n{path or plot}")
 
-    def flush(self):
-        pass
+    def flush(self, seconds=None):
+        """All is printed at once."""

@@ -27,15 +27,10 @@ def submit(experiment, config, tags=None, kwargs=None, parent=None):
     if tags:
         job["tags"] = {str(key): "" if value is None else str(value) for key, value in tags.items()}
     from azureml.core.script_run import ScriptRun
-    from slipway.run import Run as SlipwayRun
 
     with translated(ExperimentExecutionException):
         workspace = experiment.workspace._slipway
-        if parent is None:
-            made = workspace.submit_job(job)
-        else:
-            above = parent._slipway_run
-            made = SlipwayRun(above.workspace, above.transport.create(above.path("/children/jobs"), job))
+        made = workspace.submit_job(job, parent=None if parent is None else parent._slipway_run)
     run = ScriptRun(experiment, made.id, config.source_directory, config.run_config, _slipway_run=made)
     if properties:
         run.add_properties(properties)
@@ -56,7 +51,7 @@ def job_of(experiment, config):
         arguments += ["--resume-from", bindings.resume(config.resume_from)]
     environment = run_config.environment
     variables = {str(key): str(value) for key, value in environment.environment_variables.items()}
-    variables.update(azure_variables(experiment, run_config))
+    variables.update(azure_variables(experiment))
     variables.update(bindings.variables())
     job = {
         "experiment": experiment.name,
@@ -101,15 +96,14 @@ def _git(folder):
     return {"git": git} if git else {}
 
 
-def azure_variables(experiment, run_config):
-    """What scripts read of the SDK's own variables. The run's id and token are added on the node."""
+def azure_variables(experiment):
+    """What scripts read of the SDK's own variables; the node adds what only it knows (src/launch/azure_variables.h)."""
     workspace = experiment.workspace
     return {
         "AZUREML_ARM_SUBSCRIPTION": workspace.subscription_id,
         "AZUREML_ARM_RESOURCEGROUP": workspace.resource_group,
         "AZUREML_ARM_WORKSPACE_NAME": workspace.name,
         "AZUREML_ARM_PROJECT_NAME": experiment.name,
-        "AZUREML_NODE_COUNT": str(run_config.node_count or 1),
     }
 
 

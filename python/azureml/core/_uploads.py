@@ -1,7 +1,10 @@
-"""Files of this machine into a run, by digest."""
+"""Files of this machine into a run."""
 
 import os
 import tempfile
+
+from azureml._service import translated
+from azureml.exceptions import UserErrorException
 
 
 class UploadResult:
@@ -15,19 +18,18 @@ class UploadResult:
 def send(run, files):
     """{name in the run: path or stream}; what the server has already is not sent again."""
     with tempfile.TemporaryDirectory(prefix="upload-") as folder:
-        here = {
-            name: os.path.realpath(_as_file(source, os.path.join(folder, str(place))))
+        paths = {
+            name: _as_file(source, os.path.join(folder, str(place)))
             for place, (name, source) in enumerate(files.items())
         }
-        run.upload_files(here)
+        with translated(UserErrorException):
+            run.upload_files(paths)
     return UploadResult(list(files))
 
 
 def _as_file(source, target):
     if not hasattr(source, "read"):
         if not os.path.isfile(source):
-            from azureml.exceptions import UserErrorException
-
             raise UserErrorException(f"There is no file {os.path.abspath(source)} to upload")
         return source
     content = source.read()

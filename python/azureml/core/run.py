@@ -62,9 +62,9 @@ class Run(RunLogging, RunFiles):
             raise UserErrorException("A run has an id; None was given")
         self._experiment = experiment
         self._id = str(run_id)
-        from azureml.core._sinks import HttpSink, JobSink
+        from azureml.core._sinks import SlipwaySink, job_sink
 
-        self._sink = JobSink() if self._in_job else HttpSink(self)
+        self._sink = job_sink() if self._in_job else SlipwaySink(lambda: self._slipway_run)
 
     # -- identity -------------------------------------------------------------------------------------------
 
@@ -269,23 +269,22 @@ class Run(RunLogging, RunFiles):
         if self._in_job:
             return  # the job's exit code says how it ended
         with translated(UserErrorException):
-            self._slipway_run.transport.call("POST", self._slipway_run.path("/complete"))
+            self._slipway_run.complete()
 
     def fail(self, error_details=None, error_code=None, _set_status=True):
         if self._in_job:
             print(f"Run {self._id}: {error_details or 'failed'}")
             return
-        reason = str(error_details) if error_details else "the run said that it failed"
-        document = {"reason": reason, "code": str(error_code or "")}
         with translated(UserErrorException):
-            self._slipway_run.transport.call("POST", self._slipway_run.path("/fail"), document)
+            self._slipway_run.fail(str(error_details or "the run said that it failed"), str(error_code or ""))
 
     def cancel(self):
         with translated(UserErrorException):
             self._slipway_run.cancel()
 
     def flush(self, timeout_seconds=300):
-        self._sink.flush()
+        with translated():
+            self._sink.flush(timeout_seconds)
 
     def __enter__(self):
         return self

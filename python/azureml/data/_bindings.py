@@ -1,5 +1,6 @@
 """The data of one submission: what stands in its arguments and what the job is told to place."""
 
+from azureml.data import _tables
 from azureml.data.data_reference import DataReference
 from azureml.data.datapath import DataPath
 from azureml.data.dataset_consumption_config import DatasetConsumptionConfig
@@ -14,7 +15,7 @@ class Bindings:
         self._workspace = workspace
         self._inputs = {}
         self._outputs = {}
-        self._references = {}
+        self._tables = {}
 
     def resolve(self, argument):
         """The text that stands for data in a command, or None for what is no data."""
@@ -47,7 +48,6 @@ class Bindings:
 
     def take_reference(self, reference):
         name = "".join(c if c.isalnum() else "_" for c in reference.data_reference_name)
-        self._references[reference.data_reference_name] = name
         if reference.mode == "upload":
             self._outputs[name] = {
                 "datastore": reference.datastore.name,
@@ -96,12 +96,8 @@ class Bindings:
             self.take_reference(entry)
 
     def variables(self):
-        """The variables of data references, rendered by the node as arguments are."""
-        made = {}
-        for shown, name in self._references.items():
-            group = "outputs" if name in self._outputs else "inputs"
-            made[f"AZUREML_DATAREFERENCE_{shown}"] = f"${{{group}.{name}}}"
-        return made
+        """How the rows of tabular inputs are read: a run may read its inputs' files, and not the catalogue."""
+        return {_tables.VARIABLE + name: text for name, text in self._tables.items()}
 
     def job_fields(self):
         made = {}

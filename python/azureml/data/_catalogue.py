@@ -1,12 +1,17 @@
 """Datasets and datastores at the server."""
 
+import os
 import re
+import shutil
+import subprocess
 
 from azureml._service import translated
+from azureml._support import warn_once
 from azureml.exceptions import UserErrorException
 
 ANONYMOUS = "anonymous-"
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")
+_MOUNT_SECONDS = 30
 
 
 def check_dataset_name(name):
@@ -26,6 +31,9 @@ def any_workspace():
     return found
 
 
+# -- datasets -----------------------------------------------------------------------------------------------
+
+
 def create(workspace, name, definition, description=None, tags=None):
     """The version of that definition; the same definition and files are the same version."""
     document = {"name": name, "definition": definition}
@@ -34,4 +42,167 @@ def create(workspace, name, definition, description=None, tags=None):
     if tags:
         document["tags"] = {str(key): str(value) for key, value in tags.items()}
     with translated(UserErrorException):
-        return workspace._post("/datasets", document)
+        return workspace._post("/data", document)
+
+
+def version(workspace, name, number):
+    return _found(workspace, f"{name}:{number}")
+
+
+def newest(workspace, name):
+    return _found(workspace, name)
+
+
+def _found(workspace, reference):
+    from slipway.errors import NotFoundError
+
+    try:
+        with translated(UserErrorException):
+            return workspace._get("/data/{}", reference)
+    except UserErrorException as error:
+        if isinstance(error.inner_exception, NotFoundError):
+            return None
+        raise
+
+
+def all_newest(workspace):
+    with translated(UserErrorException):
+        records = workspace._items("/data")
+    return {r["name"]: dataset_of(workspace, r) for r in records if not r["name"].startswith(ANONYMOUS)}
+
+
+def dataset_of(workspace, record):
+    from azureml.data.file_dataset import FileDataset
+    from azureml.data.tabular_dataset import TabularDataset
+
+    kind = TabularDataset if record["definition"].get("table") else FileDataset
+    return kind(record["definition"], workspace, record)
+
+
+def change(workspace, record, wanted):
+    with translated(UserErrorException):
+        return workspace._patch("/data/{}", wanted, f"{record['name']}:{record['version']}")
+
+
+def remove(workspace, name):
+    with translated(UserErrorException):
+        workspace._delete("/data/{}", name)
+
+
+def _files(workspace, record):
+    with translated(UserErrorException):
+        return workspace._items("/data/{}/files", f"{record['name']}:{record['version']}")
+
+
+def paths(workspace, record):
+    return [file["path"] for file in _files(workspace, record)]
+
+
+def download(workspace, record, folder):
+    from slipway.data import Dataset
+
+    with translated(UserErrorException):
+        Dataset(workspace._slipway, record).download(folder)
+
+
+class Mounted:
+    """A mount that the program `slipway` keeps, or a folder that was downloaded."""
+
+    def __init__(self, process=None):
+        self._process = process
+
+    def stop(self):
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(_MOUNT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def mount(workspace, record, folder):
+    from azureml.core.compute.compute import poll_until
+
+    program = shutil.which("slipway")
+    if program and os.path.exists("/dev/fuse"):
+        connection = workspace._api.connection
+        environ = dict(os.environ, SLIPWAY_URL=connection.url, SLIPWAY_TOKEN=connection.token or "")
+        reference = f"{record['name']}:{record['version']}"
+        command = [program, "data", "mount", reference, folder, "--workspace", connection.workspace]
+        process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        poll_until(lambda: os.path.ismount(folder) or process.poll() is not None, _MOUNT_SECONDS, 0.02)
+        if process.poll() is None and os.path.ismount(folder):
+            return Mounted(process)
+        said = (
+            (process.stderr.read() or b"").decode("utf-8", "replace").strip()
+            if process.poll() is not None
+            else ""
+        )
+        Mounted(process).stop()
+        warn_once(
+            "mount",
+            f"The dataset could not be mounted and is downloaded instead{': ' + said if said else ''}",
+        )
+    else:
+        missing = (
+            "the program slipway is not on the PATH" if not program else "there is no FUSE on this machine"
+        )
+        warn_once("mount", f"The dataset is downloaded instead of mounted: {missing}")
+    download(workspace, record, folder)
+    return Mounted()
+
+
+# -- datastores ---------------------------------------------------------------------------------------------
+
+
+def datastore(workspace, name=None):
+    with translated(UserErrorException):
+        return workspace._get("/datastores/{}", name or "default")
+
+
+def datastores(workspace):
+    with translated(UserErrorException):
+        return workspace._items("/datastores")
+
+
+def set_default_datastore(workspace, name):
+    with translated(UserErrorException):
+        workspace._post("/datastores/{}/default", {}, name)
+
+
+def _slipway_store(store):
+    from slipway.datastores import Datastore
+
+    return Datastore(store.workspace._slipway, store._record)
+
+
+def _stored(store, prefix):
+    with translated(UserErrorException):
+        found = _slipway_store(store).files(prefix)
+    below = prefix + "/" if prefix else ""
+    return [file for file in found if not prefix or file.path == prefix or file.path.startswith(below)]
+
+
+def stored_paths(store, prefix):
+    return {file.path for file in _stored(store, prefix)}
+
+
+def upload(store, files):
+    """{path in the datastore: path here}; replaces what is there."""
+    paths = {path: os.path.realpath(local) for path, local in files.items()}
+    if paths:
+        with translated(UserErrorException):
+            _slipway_store(store).upload_files(paths, existing="replace")
+
+
+def download_stored(store, folder, prefix, overwrite):
+    """How many files were brought here; ones that are there already are left unless `overwrite`."""
+    wanted = [file.path for file in _stored(store, prefix)]
+    if not overwrite:
+        wanted = [path for path in wanted if not os.path.exists(os.path.join(folder, path))]
+    with translated(UserErrorException):
+        for path in wanted:
+            _slipway_store(store).download(path, to=folder)
+    return len(wanted)

@@ -96,17 +96,19 @@ class AbstractDataset:
 
     def register(self, workspace, name, description=None, tags=None, create_new_version=False):
         _catalogue.check_dataset_name(name)
+        mine = self._resolved(workspace)
         before = _catalogue.newest(workspace, name)
-        record = None
-        if before is None or create_new_version or _catalogue.same(before, self._definition):
-            record = _catalogue.create(workspace, name, self._definition, description, tags)
-        if record is None or (
-            before is not None and record["version"] != before["version"] and not create_new_version
+        if before is not None and (before["definition"], before["manifest"]) == (
+            mine["definition"],
+            mine["manifest"],
         ):
+            return type(self)(self._definition, workspace, before)
+        if before is not None and not create_new_version:
             raise UserErrorException(
                 f"There is a dataset '{name}' already, and it is another one; give create_new_version=True to register "
                 "this as a new version of it"
             )
+        record = _catalogue.create(workspace, name, self._definition, description, tags)
         return type(self)(self._definition, workspace, record)
 
     def update(self, description=None, tags=None):

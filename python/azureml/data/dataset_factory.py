@@ -107,9 +107,7 @@ class TabularDatasetFactory:
         types = {name: getattr(kind, "kind", str(kind)) for name, kind in (set_column_types or {}).items()}
         if types:
             table["types"] = types
-        made = TabularDataset(
-            {"kind": "tabular", "paths": paths, "operations": [], "table": table}, workspace
-        )
+        made = TabularDataset({"kind": "table", "paths": paths, "operations": [], "table": table}, workspace)
         if validate:
             made._resolved()
         return made

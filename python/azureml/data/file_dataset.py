@@ -59,8 +59,8 @@ class FileDataset(AbstractDataset):
 
     def random_split(self, percentage, seed=None):
         seed = _seed(seed)
-        one = {"op": "split", "fraction": _fraction(percentage), "seed": seed}
-        return self._derived(one), self._derived(dict(one, rest=True))
+        split = {"op": "split", "fraction": _fraction(percentage), "seed": seed}
+        return self._derived(dict(split, part="first")), self._derived(dict(split, part="second"))
 
     def file_metadata(self, col):
         raise UserErrorException(
