@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,6 +71,9 @@ class Datastore {
   // Stores a whole object, or nothing. kConflict when it is there already and `overwrite` is false;
   // kUnsupported for a web server.
   virtual Result<Object> write(const std::string& path, const Pieces& pieces, bool overwrite) = 0;
+  // The object with its digest, read through where that is not known. kConflict for one that keeps changing.
+  // `buffer` is working space.
+  virtual Result<Object> hash(const std::string& path, std::span<char> buffer);
 };
 
 // Every page of a listing, one after the other; `on_object` ends it with an error.

@@ -80,17 +80,6 @@ class Aside {
 
 }  // namespace
 
-Status list_all(Datastore& datastore, const std::string& prefix,
-                const std::function<Status(Object&&)>& on_object) {
-  ListRequest request{.prefix = prefix};
-  do {
-    SLIPWAY_ASSIGN(Page page, datastore.list(request));
-    for (Object& object : page.objects) SLIPWAY_TRY(on_object(std::move(object)));
-    request.after = std::move(page.next);
-  } while (!request.after.empty());
-  return {};
-}
-
 Result<std::unique_ptr<FolderDatastore>> FolderDatastore::open(const std::filesystem::path& root) {
   UniqueFd fd(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd) return std::unique_ptr<FolderDatastore>(new FolderDatastore(std::move(fd), root.string()));

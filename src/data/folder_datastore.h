@@ -31,12 +31,11 @@ class FolderDatastore final : public Datastore {
   Result<Object> read(const std::string& path, const Range& range, const std::string& tag,
                       const Sink& sink) override;
   Result<Object> write(const std::string& path, const Pieces& pieces, bool overwrite) override;
+  // One that changes meanwhile is read again, a few times.
+  Result<Object> hash(const std::string& path, std::span<char> buffer) override;
 
   // The file itself, for whoever is on the same machine; a regular file, positioned at its beginning.
   Result<UniqueFd> open_file(const std::string& path);
-  // Reads the whole file and gives its digest with size and tag. One that changes meanwhile is read again, a
-  // few times; then kConflict. `buffer` is working space.
-  Result<Object> hash(const std::string& path, std::span<char> buffer);
 
  private:
   FolderDatastore(UniqueFd root, std::string shown) : root_(std::move(root)), shown_(std::move(shown)) {}

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "data/folder_datastore.h"
+#include "data/shown.h"
 
 namespace slipway::data {
 namespace {
@@ -43,10 +44,6 @@ struct Entry {
     return std::string_view(order).substr(0, order.size() - (is_folder ? 1 : 0));
   }
 };
-
-std::string as_text(std::string_view name) {
-  return to_valid_utf8(name);
-}
 
 class Walker {
  public:
@@ -118,7 +115,7 @@ class Walker {
       type = status.st_mode & S_IFMT;
     }
     if (!is_utf8(entry.order) || entry.order.contains('\\')) {
-      entry.order = as_text(entry.order);
+      entry.order = to_valid_utf8(entry.order);
       entry.refused = "its name has a backslash or bytes that are not UTF-8";
       return true;
     }
@@ -192,7 +189,7 @@ class Walker {
 Result<UniqueFd> open_inside(int root_fd, const std::string& relative, int flags) {
   if (!is_clean_relative_path(relative))
     return fail(ErrorCode::kInvalidArgument,
-                fmt::format("'{}' is no path below a datastore", as_text(relative)),
+                fmt::format("'{}' is no path below a datastore", shown(relative)),
                 "paths are relative, without '..', empty components and backslashes");
   open_how how{};
   how.flags = static_cast<uint64_t>(flags | O_CLOEXEC);

@@ -9,17 +9,10 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "data/manifest_text.h"
+#include "data/shown.h"
 
 namespace slipway::data {
 namespace {
-
-// A path as it may stand in a message: shortened, control characters hidden.
-std::string shown(std::string_view path) {
-  std::string text(path.substr(0, 200));
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return to_valid_utf8(text);
-}
 
 std::unexpected<Error> bad(std::string_view path, std::string_view why) {
   return fail(ErrorCode::kInvalidArgument, fmt::format("the dataset's file '{}' {}", shown(path), why));

@@ -54,6 +54,17 @@ void set_options(int fd) {
   ::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof idle);
 }
 
+bool is_link_local(const sockaddr* address) {
+  if (address->sa_family == AF_INET) {
+    const auto* four = reinterpret_cast<const sockaddr_in*>(address);
+    return (ntohl(four->sin_addr.s_addr) & 0xffff0000U) == 0xa9fe0000U;
+  }
+  const auto* six = reinterpret_cast<const sockaddr_in6*>(address);
+  const unsigned char* bytes = six->sin6_addr.s6_addr;
+  if (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr)) return bytes[12] == 169 && bytes[13] == 254;
+  return IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr);
+}
+
 // Nobody listens, the port is one the kernel hands out to clients, and it has handed out that very one: TCP
 // then connects the socket to itself. Kept, it would also keep the server that is to come back from its port.
 bool is_connected_to_itself(int fd) {
@@ -108,6 +119,9 @@ Result<UniqueFd> connect_to(const Address& address, std::chrono::steady_clock::t
   if (list == nullptr) return unreachable(address, ::gai_strerror(lookup_error));
   int error = ECONNREFUSED;
   for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
+    if (address.refuse_link_local && is_link_local(entry->ai_addr))
+      return fail(ErrorCode::kInvalidArgument,
+                  fmt::format("{} is a link-local address, which is not connected to", address.authority));
     UniqueFd fd(::socket(entry->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!fd) return fail(errno_error(errno, "open a socket"));
     set_options(fd.get());

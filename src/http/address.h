@@ -15,6 +15,7 @@ struct Address {
   std::string host;  // without the brackets of an IPv6 address
   std::string port;
   std::string authority;  // for the Host header: "127.0.0.1:7070"
+  bool refuse_link_local = false;
 };
 
 // "http://host:port" or "https://host"; a single slash may follow. kInvalidArgument for anything else.

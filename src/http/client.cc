@@ -126,6 +126,7 @@ class Client::Impl {
       SLIPWAY_ASSIGN(tls_, TlsContext::for_client(options_.ca_file));
     }
     address_ = std::move(address);
+    address_->refuse_link_local = options_.refuse_link_local;
     return {};
   }
 

@@ -22,6 +22,9 @@ struct ClientOptions {
   std::string ca_file = {};  // for https: trust this instead of the system's store
   std::chrono::milliseconds connect_time{5000};
   std::chrono::milliseconds answer_time{30000};  // no byte moved for this long
+  // For addresses that others name: 169.254.0.0/16 and fe80::/10, where clouds give out credentials, are not
+  // connected to, whatever name leads there.
+  bool refuse_link_local = false;
 };
 
 struct ClientResponse {

@@ -132,6 +132,9 @@ class ControlPlane {
   std::unique_ptr<metrics::MetricStore> metrics_;
   std::optional<runs::LogStore> logs_;
   std::optional<compute::NodeRegistry> nodes_;
+  std::optional<data::Datastores> datastores_;
+  std::optional<data::Datasets> datasets_;
+  std::optional<runs::RunOutputs> outputs_;
   std::optional<runs::Orchestrator> orchestrator_;
   std::optional<runs::Submissions> submissions_;
   std::optional<runs::InteractiveRuns> interactive_;
@@ -179,6 +182,9 @@ Status ControlPlane::build() {
   SLIPWAY_ASSIGN(const uint64_t quota, log_quota());
   attempts_.emplace(*database_, *orchestrator_, *nodes_, *logs_, *metrics_, *blobs_, clock_, quota);
   snapshots_.emplace(*database_, *blobs_, clock_);
+  datastores_.emplace(*database_, *blobs_, clock_, data::Seal(home_ / "secrets.key"));
+  datasets_.emplace(*database_, *blobs_, *datastores_, clock_);
+  outputs_.emplace(*database_, *blobs_, *datasets_);
   housekeeping_.emplace(*database_, *blobs_, *logs_, clock_);
   services_.emplace(routes::Services{.database = *database_,
                                      .blobs = *blobs_,
@@ -190,6 +196,9 @@ Status ControlPlane::build() {
                                      .attempts = *attempts_,
                                      .snapshots = *snapshots_,
                                      .logs = *logs_,
+                                     .datastores = *datastores_,
+                                     .datasets = *datasets_,
+                                     .outputs = *outputs_,
                                      .housekeeping = *housekeeping_,
                                      .clock = clock_,
                                      .home = home_.string(),

@@ -1,8 +1,6 @@
 // What agents call (docs/node-protocol.md). Every one may be repeated.
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "routes/request.h"
 #include "routes/services.h"
 #include "runs/streams.h"
@@ -18,21 +16,6 @@ using http::Response;
 
 constexpr uint64_t kLargestJournalBatch = 32 << 20;
 constexpr uint64_t kLargestFileList = 64 << 20;
-
-NodeId node_of(const Request& request) {
-  return NodeId(request.param("node"));
-}
-
-Result<AttemptKey> attempt_of(const Request& request) {
-  AttemptKey key{.run = RunId(request.param("run"))};
-  const auto read = [](const std::string& text, int& number) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc{} && end == text.data() + text.size() && number >= 0;
-  };
-  if (!read(request.param("attempt"), key.attempt) || !read(request.param("rank"), key.rank))
-    return fail(ErrorCode::kInvalidArgument, "attempt and rank are whole numbers");
-  return key;
-}
 
 Result<std::vector<AttemptKey>> held_attempts(const json::array& items) {
   std::vector<AttemptKey> held;

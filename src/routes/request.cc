@@ -4,13 +4,18 @@
 
 #include <algorithm>
 #include <charconv>
+#include <climits>
 
+#include "http/range.h"
 #include "routes/services.h"
 #include "runs/attempt_table.h"
+#include "runs/job_data.h"
 #include "runs/run_table.h"
 
 namespace slipway::routes {
 namespace {
+
+constexpr uint64_t kLargestFetchedPart = 32 << 20;
 
 Result<int64_t> whole_number(std::string_view text, std::string_view what) {
   int64_t number = 0;
@@ -54,6 +59,18 @@ Result<runs::Run> run_of(Services& services, const http::Request& request) {
   return run;
 }
 
+// Its data as far as the store can say.
+static void add_data(Services& services, const runs::Run& run, json::object& object) {
+  object["inputs"] = json::array();
+  object["outputs"] = json::array();
+  if (run.job.inputs.empty() && run.job.outputs.empty()) return;
+  (void)services.database.read([&](store::Reader& reader) -> Status {
+    SLIPWAY_ASSIGN(json::object found, runs::describe_data(reader, run));
+    for (auto& [key, value] : found) object[key] = std::move(value);
+    return {};
+  });
+}
+
 json::object describe(Services& services, const runs::Run& run) {
   std::vector<NodeId> nodes;
   if (runs::holds_nodes(run.state) || run.state == runs::RunState::kCompleted ||
@@ -65,7 +82,78 @@ json::object describe(Services& services, const runs::Run& run) {
       return {};
     });
   }
-  return runs::to_json(run, services.clock.now(), services.orchestrator.why_waiting(run), nodes);
+  json::object object =
+      runs::to_json(run, services.clock.now(), services.orchestrator.why_waiting(run), nodes);
+  add_data(services, run, object);
+  return object;
+}
+
+NodeId node_of(const http::Request& request) {
+  return NodeId(request.param("node"));
+}
+
+Result<AttemptKey> attempt_of(const http::Request& request) {
+  AttemptKey key{.run = RunId(request.param("run"))};
+  SLIPWAY_ASSIGN(const int64_t attempt, whole_number(request.param("attempt"), "the attempt"));
+  SLIPWAY_ASSIGN(const int64_t rank, whole_number(request.param("rank"), "the rank"));
+  if (attempt > INT_MAX || rank > INT_MAX)
+    return fail(ErrorCode::kInvalidArgument, "attempt and rank are small numbers");
+  key.attempt = static_cast<int>(attempt);
+  key.rank = static_cast<int>(rank);
+  return key;
+}
+
+Result<std::vector<data::StoredFile>> stored_files_from_json(const json::array& list) {
+  std::vector<data::StoredFile> files;
+  files.reserve(list.size());
+  for (const json::value& item : list) {
+    if (!item.is_object()) return fail(ErrorCode::kInvalidArgument, "a file is an object");
+    data::StoredFile file;
+    std::string digest;
+    JsonFields fields(item.get_object(), "a file");
+    fields.required("path", file.path);
+    fields.required("digest", digest);
+    fields.required("size", file.size);
+    SLIPWAY_TRY(fields.finish_lenient());
+    SLIPWAY_ASSIGN(file.digest, Digest::parse(digest));
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+Result<http::Response> range_response(
+    const http::Request& request, const data::Object& object,
+    const std::function<Status(const data::Range& range, const data::Sink& sink)>& read) {
+  const auto header = request.header("range");
+  const http::ByteRange range = http::parse_range(header.value_or(""), object.size);
+  http::Response response;
+  response.content_type = "application/octet-stream";
+  response.headers["Accept-Ranges"] = "bytes";
+  if (range.kind == http::ByteRange::Kind::kUnsatisfiable) {
+    response.status = 416;
+    response.headers["Content-Range"] = fmt::format("bytes */{}", object.size);
+    return response;
+  }
+  const bool part = range.kind == http::ByteRange::Kind::kPart;
+  const data::Range wanted{.offset = part ? range.offset : 0, .length = part ? range.length : object.size};
+  if (wanted.length > kLargestFetchedPart)
+    return fail(ErrorCode::kTooLarge,
+                fmt::format("at most {} MiB of this file at once", kLargestFetchedPart >> 20),
+                "ask for it in ranges");
+  std::string bytes;
+  SLIPWAY_TRY(read(wanted, [&](std::string_view piece) -> Status {
+    bytes += piece;
+    return {};
+  }));
+  if (bytes.size() != wanted.length)
+    return fail(ErrorCode::kConflict, fmt::format("the file '{}' is shorter than it was", object.path));
+  if (part) {
+    response.status = 206;
+    response.headers["Content-Range"] =
+        fmt::format("bytes {}-{}/{}", wanted.offset, wanted.offset + wanted.length - 1, object.size);
+  }
+  response.body = std::move(bytes);
+  return response;
 }
 
 http::Response page(json::array items, std::optional<std::string> next_cursor) {

@@ -10,6 +10,8 @@
 #include "blobs/blob_store.h"
 #include "blobs/references.h"
 #include "compute/node_registry.h"
+#include "data/datasets.h"
+#include "data/datastores.h"
 #include "http/router.h"
 #include "metrics/metric_store.h"
 #include "runs/attempts.h"
@@ -17,6 +19,7 @@
 #include "runs/interactive.h"
 #include "runs/log_store.h"
 #include "runs/orchestrator.h"
+#include "runs/run_outputs.h"
 #include "runs/snapshots.h"
 #include "runs/submission.h"
 #include "store/database.h"
@@ -34,6 +37,9 @@ struct Services {
   runs::Attempts& attempts;
   runs::Snapshots& snapshots;
   runs::LogStore& logs;
+  data::Datastores& datastores;
+  data::Datasets& datasets;
+  runs::RunOutputs& outputs;
   runs::Housekeeping& housekeeping;
   const Clock& clock;
   std::string home;  // for the free space in the status
@@ -63,6 +69,9 @@ std::vector<RouteRow> run_data_routes();
 std::vector<RouteRow> history_routes();
 std::vector<RouteRow> compute_routes();
 std::vector<RouteRow> node_routes();
+std::vector<RouteRow> node_data_routes();
+std::vector<RouteRow> datastore_routes();
+std::vector<RouteRow> data_routes();
 
 std::vector<RouteRow> all_routes();
 void add_all_routes(http::Router& router, Services& services);

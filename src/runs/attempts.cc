@@ -9,6 +9,8 @@
 #include "access/token.h"
 #include "base/log.h"
 #include "blobs/references.h"
+#include "runs/job_data.h"
+#include "runs/run_outputs.h"
 #include "runs/run_table.h"
 
 namespace slipway::runs {
@@ -72,6 +74,7 @@ Result<AttemptOrder> Attempts::claim(const NodeId& node, const AttemptKey& key) 
              .run_token = {},
              .log_quota_bytes = log_quota_bytes_,
              .submitted_at = run.submitted_at};
+    SLIPWAY_ASSIGN(order.inputs, input_orders(writer, run));
     for (const Part& peer : parts) {
       const auto info = nodes_.find(peer.node);
       order.peers.push_back(
@@ -160,7 +163,7 @@ Status Attempts::finished(const NodeId& node, const AttemptKey& key) {
                                            .reason = sentence_of(exit),
                                            .outcome = exit.good() ? Outcome::kSuccess : Outcome::kFailure});
     if (!verdict) return fail(std::move(verdict).error());
-    return {};
+    return run.state == RunState::kCompleted ? register_outputs(writer, run, clock_.now()) : Status();
   });
 }
 

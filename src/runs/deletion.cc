@@ -6,6 +6,7 @@
 #include "base/failpoint.h"
 #include "base/log.h"
 #include "blobs/references.h"
+#include "runs/job_data.h"
 #include "runs/run_table.h"
 #include "runs/snapshots.h"
 
@@ -20,6 +21,7 @@ Status delete_run(store::Database& database, metrics::MetricStore& metrics, LogS
                   fmt::format("cancel it first: slipway run cancel {}", run.id));
     SLIPWAY_TRY(blobs::drop_references(writer, blobs::run_owner(run.id)));
     SLIPWAY_TRY(writer.run("DELETE FROM run_files WHERE run = ?", {run.id}));
+    SLIPWAY_TRY(delete_run_data(writer, run.id));
     SLIPWAY_TRY(access::delete_tokens_of_run(writer, run.id));
     SLIPWAY_TRY(metrics.delete_run(writer, run.id));
     SLIPWAY_TRY(delete_run_rows(writer, now));

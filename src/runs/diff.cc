@@ -44,7 +44,7 @@ json::object diff_runs(const DiffSide& from, const DiffSide& to) {
       {"environment", section(json::string(before.environment), json::string(after.environment))},
       {"variables", section(to_json(before.variables), to_json(after.variables))},
       {"compute", section(compute_of(from.run), compute_of(to.run))},
-      {"data", nullptr},  // runs do not name data sets yet
+      {"data", section(to_json(before.inputs), to_json(after.inputs))},
       {"git", section(git_of(from.run), git_of(to.run))},
       {"result", section(result_of(from), result_of(to))},
   };

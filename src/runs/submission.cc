@@ -5,22 +5,26 @@
 #include "base/failpoint.h"
 #include "compute/scheduler.h"
 #include "environments/environment.h"
+#include "runs/job_data.h"
 #include "runs/new_run.h"
 #include "runs/run_table.h"
 #include "runs/snapshots.h"
 
 namespace slipway::runs {
-Status Submissions::check(const Submission& submission) const {
+
+Status Submissions::prepare(Submission& submission) const {
   SLIPWAY_TRY(environments::check_environment(submission.job.environment));
   SLIPWAY_ASSIGN(const auto cluster,
                  orchestrator_.cluster_view({submission.workspace, submission.job.compute}));
   SLIPWAY_TRY(compute::check_fits(submission.job, cluster));
+  SLIPWAY_TRY(database_.read(
+      [&](store::Reader& reader) { return pin_data(reader, submission.workspace, submission.job); }));
   if (submission.job.snapshot.empty()) return {};
   return check_snapshot(database_, submission.workspace, submission.job.snapshot);
 }
 
 Result<Submitted> Submissions::submit(Submission submission) {
-  SLIPWAY_TRY(check(submission));
+  SLIPWAY_TRY(prepare(submission));
   Submitted result;
   SLIPWAY_TRY(database_.write([&](store::Writer& writer) -> Status {
     result = {};
@@ -41,6 +45,7 @@ Result<Submitted> Submissions::submit(Submission submission) {
     run.rerun_of = submission.rerun_of;
     run.parent = submission.parent;
     SLIPWAY_TRY(add_run(writer, run));
+    SLIPWAY_TRY(record_inputs(writer, run));
     SLIPWAY_TRY(store::remember_made(writer, submission.request, run.id.str(), now));
     auto verdict = orchestrator_.transitions().apply(
         writer, run, {.kind = EventKind::kAccepted, .reason = "", .outcome = {}});

@@ -36,7 +36,8 @@ class Submissions {
   Result<Submitted> rerun(const Run& original, std::string idempotency_key, std::string submitted_by);
 
  private:
-  Status check(const Submission& submission) const;
+  // Checks it, and writes into the job which versions it means.
+  Status prepare(Submission& submission) const;
 
   store::Database& database_;
   Orchestrator& orchestrator_;

@@ -91,7 +91,10 @@ Status delete_workspace(store::Writer& writer, const WorkspaceName& name) {
   for (const std::string_view statement :
        {"DELETE FROM experiments WHERE workspace = ?", "DELETE FROM tokens WHERE workspace = ?",
         "DELETE FROM snapshots WHERE workspace = ?", "DELETE FROM blob_refs WHERE workspace = ?",
-        "DELETE FROM idempotency WHERE workspace = ?", "DELETE FROM workspaces WHERE name = ?"})
+        "DELETE FROM idempotency WHERE workspace = ?", "DELETE FROM datastores WHERE workspace = ?",
+        "DELETE FROM default_datastores WHERE workspace = ?",
+        "DELETE FROM datastore_files WHERE workspace = ?", "DELETE FROM dataset_versions WHERE workspace = ?",
+        "DELETE FROM datasets WHERE workspace = ?", "DELETE FROM workspaces WHERE name = ?"})
     SLIPWAY_TRY(writer.run(statement, {name}));
   return {};
 }

@@ -6,5 +6,6 @@
 namespace slipway::store {
 
 extern const std::string_view kHistoryStep;
+extern const std::string_view kDataStep;
 
 }  // namespace slipway::store

@@ -241,6 +241,7 @@ const std::vector<Migration>& migrations() {
   static const std::vector<Migration> steps = {
       {.version = 1, .name = "foundation", .sql = kFoundation},
       {.version = 2, .name = "history", .sql = kHistoryStep},
+      {.version = 3, .name = "data", .sql = kDataStep},
   };
   return steps;
 }
