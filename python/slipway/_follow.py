@@ -1,6 +1,7 @@
 """Watching a run: its states and its log, as they come, in a terminal or in place in a notebook."""
 
 import codecs
+import importlib
 import sys
 import threading
 from typing import IO, TYPE_CHECKING, Any, Dict, List, Optional
@@ -76,9 +77,10 @@ class NotebookView:
     """One cell output that is drawn anew: the state, the time line and the end of the log."""
 
     def __init__(self) -> None:
-        from IPython.display import HTML, display  # the user's own; this is only reached inside it
-
-        self._html = HTML
+        shown: Any = importlib.import_module(
+            "IPython.display"
+        )  # the user's own; this is only reached inside it
+        self._html = shown.HTML
         self._run: Optional[Run] = None
         self._events: List[Json] = []
         self._lines: List[str] = [""]
@@ -86,7 +88,7 @@ class NotebookView:
         self._changed = threading.Event()
         self._stopped = threading.Event()
         self._lock = threading.Lock()
-        self._handle = display(HTML("<pre>...</pre>"), display_id=True)
+        self._handle = shown.display(shown.HTML("<pre>...</pre>"), display_id=True)
         # The log may bring thousands of lines a second: drawn a few times a second is what eyes can follow.
         self._painter = threading.Thread(target=self._paint, daemon=True)
 

@@ -42,12 +42,14 @@ def _number(name: str, value: Any) -> str:
     """As JSON. Whatever can be made a float is one: numpy scalars, tensors with one element, Decimal."""
     kind = type(value)
     if kind is not float:
-        if kind is int or kind is bool:
-            return repr(int(value)) if -(1 << 53) < value < (1 << 53) else repr(float(value))
+        if (kind is int or kind is bool) and -(1 << 53) < value < (1 << 53):
+            return repr(int(value))
         if kind is str:
             raise TypeError(f"the metric {name!r} is a text, not a number; slipway.log_text keeps texts")
         try:
             value = float(value)
+        except OverflowError:
+            value = float("inf") if value > 0 else float("-inf")
         except (TypeError, ValueError):
             raise TypeError(
                 f"the metric {name!r} is a {kind.__name__}, not a number; log its elements one by one"

@@ -1,5 +1,6 @@
 """Metrics as a program looks at them."""
 
+import importlib
 import math
 from datetime import datetime
 from typing import Any, Dict, Iterable, List, NamedTuple, Union
@@ -87,8 +88,7 @@ class Series(List[Point]):
 
     def to_pandas(self) -> Any:
         """A DataFrame with step, time and value; needs pandas."""
-        import pandas
-
+        pandas: Any = importlib.import_module("pandas")
         return pandas.DataFrame(list(self), columns=list(Point._fields))
 
     def __repr__(self) -> str:

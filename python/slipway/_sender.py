@@ -119,7 +119,10 @@ class Sender:
                 atexit.register(self.drain)
         import threading
 
-        threading.Thread(target=self._empty_backlog, name="slipway-log", daemon=True).start()
+        try:
+            threading.Thread(target=self._empty_backlog, name="slipway-log", daemon=True).start()
+        except RuntimeError:  # the interpreter is ending and starts no threads any more
+            self._behind = False
 
     def _empty_backlog(self) -> None:
         pause = 0.001

@@ -1,5 +1,6 @@
 """Rows of tabular datasets, read with pandas."""
 
+import importlib
 import os
 import tempfile
 from typing import TYPE_CHECKING, Any, Dict, List
@@ -11,8 +12,7 @@ _TYPES = {"string": "string", "integer": "Int64", "float": "float64", "boolean":
 
 
 def read_table(dataset: "Dataset") -> Any:
-    import pandas
-
+    pandas: Any = importlib.import_module("pandas")
     table: Dict[str, Any] = dict(dataset.document["definition"].get("table") or {"format": "delimited"})
     with tempfile.TemporaryDirectory(prefix="slipway-") as folder:
         frames = [_read(pandas, path, table) for path in dataset.download(os.path.join(folder, "data"))]

@@ -8,8 +8,9 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
 from ._http import Json
 
 CHARTS = ("confusion_matrix", "accuracy_table", "residuals", "predictions")
-TABLE_CELLS = 1000  # of one entry; a longer table is several entries, which belong together by their name
-MAX_TABLE_TEXT = 40000
+TABLE_BYTES = (
+    1 << 20
+)  # of one entry, about; a longer table is several entries, which belong together by their name
 
 
 def cell(value: Any) -> Any:
@@ -88,8 +89,7 @@ class Recording:
             raise ValueError(f"the table {name!r} has no columns")
         rows = max(map(len, columns.values()))
         widest = max((len(v) for values in columns.values() for v in values if isinstance(v, str)), default=0)
-        fit = min(TABLE_CELLS // len(columns), MAX_TABLE_TEXT // max(1, len(columns) * (widest + 30)))
-        size = max(1, fit)
+        size = max(1, TABLE_BYTES // (len(columns) * (widest + 30)))
         for start in range(0, max(1, rows), size):
             part = {column: values[start : start + size] for column, values in columns.items()}
             self.log_value(name, "table", part, step)
@@ -133,12 +133,17 @@ class JobRecording(Recording):
                 self._log_large(entry)
 
     def _log_large(self, entry: Json) -> None:
-        """More than a datagram holds: it goes over HTTP, with the run's own token."""
-        from .current import current_run
+        """More than a datagram holds: the supervisor reads it from a file in the working folder, and removes that."""
+        import json
+        import tempfile
 
-        run = current_run()
-        if run is not None:
-            run.send_entries([entry])
+        from . import _injob
+
+        with tempfile.NamedTemporaryFile(
+            "w", dir=_injob.work_folder(), prefix=".values-", suffix=".json", delete=False, encoding="ascii"
+        ) as file:
+            json.dump([entry], file)
+        _injob.send_object({"values_file": os.path.basename(file.name)}, "")
 
     def _keep_picture(self, content: bytes, path: str) -> None:
         from . import _injob

@@ -58,6 +58,8 @@ MLPClassifier(max_iter=3, random_state=1).fit(x, y)
     assert run.metrics("best_score").last == run.metrics("check_best").last
     # The search and the MLPClassifier, and none of the fits inside the search.
     assert len(run.metrics("training_score")) == 2
+    (table,) = run.values("cv_results")
+    assert len(table.value["mean_test_score"]) == 2
     tags = run.tags
     assert tags["keras/optimizer"] == "Adam" and tags["keras/parameters"] == "15"
     assert tags["sklearn/class"] == "MLPClassifier" and "sklearn/best/logisticregression__C" in tags

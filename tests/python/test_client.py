@@ -284,3 +284,25 @@ def test_types_are_exported_and_the_examples_in_docstrings_hold():
     assert (PACKAGES / "slipway" / "py.typed").exists()
     assert set(dir(package)) >= set(package.__all__)
     assert json.dumps(package.__version__) and sys.modules["slipway"] is package
+
+
+def test_programs_that_use_it_can_be_checked_strictly(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from typing import Dict, List\n"
+        "import slipway\n"
+        "ws: slipway.Workspace = slipway.workspace()\n"
+        "run: slipway.Run = ws.submit('train.py', args=['--epochs', 3], nodes=2)\n"
+        "state: str = run.follow().state\n"
+        "tags: Dict[str, str] = run.tags\n"
+        "paths: List[str] = [file.path for file in run.files()]\n"
+        "slipway.log(loss=0.1, step=3)\n"
+        "try:\n    ws.run('x')\nexcept slipway.errors.NotFoundError as error:\n    print(error.next)\n"
+    )
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(program)]
+    environment = {**os.environ, "MYPYPATH": str(PACKAGES)}
+    good = subprocess.run(mypy, env=environment, capture_output=True, text=True, cwd=tmp_path)
+    assert good.returncode == 0, good.stdout
+    program.write_text("import slipway\nslipway.workspace().submit('train.py', nodes='two', colour='red')\n")
+    bad = subprocess.run(mypy, env=environment, capture_output=True, text=True, cwd=tmp_path)
+    assert "nodes" in bad.stdout and "colour" in bad.stdout

@@ -53,10 +53,10 @@ def test_exception_in_the_block_fails_the_run_with_its_words(ws):
 
 def test_long_table_is_kept_whole_in_pieces(ws):
     with ws.start_run() as run:
-        run.log_table("long", {"x": list(range(5000)), "text": ["t" * 50] * 5000})
+        run.log_table("long", {"x": list(range(50000)), "text": ["t" * 50] * 50000})
     pieces = run.values("long")
     assert len(pieces) > 1
-    assert [x for piece in pieces for x in piece.value["x"]] == list(range(5000))
+    assert [x for piece in pieces for x in piece.value["x"]] == list(range(50000))
 
 
 def test_children_of_every_kind_are_found_from_their_parent(ws):

@@ -22,7 +22,8 @@ slipway.log(counted=1)
 slipway.log(counted=2)
 slipway.log(odd=float("nan"), step=1)
 slipway.log(odd=float("-inf"), step=2)
-slipway.log(odd=10 ** 400 if False else 1e308, step=3)
+slipway.log(odd=1e308, step=3)
+slipway.log(odd=-10 ** 400, step=4)
 slipway.tag(optimizer="adam", layers=3)
 os.makedirs("kept", exist_ok=True)
 open("kept/note.txt", "w").write("kept")
@@ -37,10 +38,40 @@ assert me.refresh().document["state"] == "Running"
     assert run.metrics("accuracy").steps == list(range(5))
     assert run.metrics("val/loss").last == 0.25 and run.metrics('naïve "q"').last == 1
     assert run.metrics("counted").steps == [0, 1] and run.metrics("from_run").last == 1.5
-    assert [str(value) for value in run.metrics("odd").values] == ["nan", "-inf", "1e+308"]
+    assert [str(value) for value in run.metrics("odd").values] == ["nan", "-inf", "1e+308", "-inf"]
     assert run.tags == {"optimizer": "adam", "layers": "3"}
     assert run.read("kept/note.txt") == b"kept"
     assert run.warnings == []
+
+
+def test_texts_rows_tables_charts_and_properties_arrive_in_order(job):
+    run = job(
+        """
+import slipway
+slipway.log_text("note", "warm")
+slipway.log_row("epochs", loss=0.5, phase="train", step=1)
+slipway.log(loss=0.5, step=1)
+slipway.log_row("epochs", loss=float("nan"), phase="test", step=2)
+slipway.log_table("curve", {"x": [1, 2], "y": [0.5, None]})
+slipway.log_chart("matrix", "confusion_matrix", {"schema_type": "confusion_matrix", "data": {"matrix": [[1]]}})
+slipway.log_table("long", {"x": list(range(20000)), "text": ["t" * 10] * 20000})  # more than a message holds
+slipway.set_properties(data="mnist:2")
+me = slipway.current_run()
+me.log_text("note", "cold")
+me.set_properties({"p": "q"})
+me.tag(done=True)
+"""
+    )
+    assert [(v.name, v.value) for v in run.values("note")] == [("note", "warm"), ("note", "cold")]
+    first, second = run.values("epochs")
+    assert (first.value, first.step) == ({"loss": 0.5, "phase": "train"}, 1)
+    assert str(second.value["loss"]) == "nan" and second.step == 2
+    assert run.values("curve")[0].value == {"x": [1, 2], "y": [0.5, None]}
+    assert run.values("matrix")[0].kind == "confusion_matrix"
+    long = [x for piece in run.values("long") for x in piece.value["x"]]
+    assert long == list(range(20000))
+    assert run.properties == {"data": "mnist:2", "p": "q"} and run.tags == {"done": "True"}
+    assert run.warnings == [] and not [f for f in run.files() if "values" in f.path]
 
 
 def test_what_is_no_number_is_refused_and_nothing_else(job):
@@ -228,10 +259,10 @@ import slipway
 slipway.log_image("grey", [[0, 128], [255, 3]])
 slipway.log_image("colour", [[[1.0, 0.0, 0.5]] * 3] * 2, step=3)
 class Figure:
-    def savefig(self, path): open(path, "wb").write(b"figure")
+    def savefig(self, out, format): out.write(b"figure")
 class Picture:
     mode = "L"
-    def save(self, path): open(path, "wb").write(b"picture")
+    def save(self, out, format): out.write(b"picture")
 slipway.log_image("a/b fig", Figure())
 slipway.log_image("pil", Picture())
 open("outputs/own.jpg", "wb").write(b"jpg")
@@ -248,6 +279,7 @@ for wrong in (3, [], [[[1, 2]]], object()):
     images = {"grey.png", "colour-3.png", "a_b_fig.png", "pil.png", "own.jpg"}
     assert {"outputs/images/" + name for name in images} <= names
     assert run.read("outputs/images/grey.png").startswith(b"\x89PNG")
+    assert {v.name: v.value["path"] for v in run.values()}["a/b fig"] == "outputs/images/a_b_fig.png"
     assert run.read("outputs/images/own.jpg") == b"jpg"
 
 
@@ -272,9 +304,9 @@ def test_outside_a_job_it_prints_what_would_be_logged(outside):
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "slipway: not in a job; would log loss=0.5 at step 3",
-        "slipway: not in a job; would tag a=1",
+        "slipway: not in a job; would set the tags a=1",
         "None",
-        "slipway: not in a job; would log the image x, written to outputs/images/x.png",
+        "slipway: not in a job; would log x = {'path': 'outputs/images/x.png'}",
         "True False",
     ]
 
