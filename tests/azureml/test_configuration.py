@@ -219,6 +219,45 @@ def test_variables_in_arguments_are_expanded_and_nothing_else(arguments, expecte
         assert _command.unwrapped(made)[:2] == ["python", "train.py"]
 
 
+def estimated(kind, **given):
+    """What an estimator would have built, and what it would run."""
+    made = kind("src", entry_script="train.py", **given)
+    return made.run_config.environment._definition(), made._script_run_config()
+
+
+def test_estimators_are_script_run_configurations_with_their_packages():
+    from azureml.train.dnn import PyTorch, TensorFlow
+    from azureml.train.estimator import Estimator
+    from azureml.train.sklearn import SKLearn
+
+    definition, config = estimated(
+        Estimator,
+        script_params={"--a": 1, "--flag": ""},
+        pip_packages=["numpy"],
+        environment_variables={"X": "1"},
+    )
+    assert config.arguments == ["--a", 1, "--flag"] and config.script == "train.py"
+    assert definition["pip"] == ["azureml-defaults", "numpy"] and definition["variables"] == {"X": "1"}
+    for kind, given, python, package in (
+        (TensorFlow, {"framework_version": "2.2", "use_gpu": True}, "3.8", "tensorflow-gpu==2.2.*"),
+        (TensorFlow, {"framework_version": "1.13"}, "3.7", "tensorflow==1.13.*"),
+        (TensorFlow, {"framework_version": "2.21.0", "use_gpu": True}, "", "tensorflow==2.21.0"),
+        (TensorFlow, {}, "", "tensorflow"),
+        (PyTorch, {"framework_version": "1.6"}, "3.8", "torch==1.6.*"),
+        (PyTorch, {"pip_packages": ["torch==1.5.1"]}, "", "torch==1.5.1"),
+        (SKLearn, {}, "", "scikit-learn"),
+    ):
+        definition, _ = estimated(kind, **given)
+        assert definition["python"] == python and package in definition["pip"], definition
+    with pytest.raises(TypeError):
+        estimated(SKLearn, node_count=2)
+    with pytest.raises(UserErrorException, match="not both"):
+        estimated(Estimator, environment_definition=Environment("x"), pip_packages=["numpy"])
+    with pytest.warns(DeprecationWarning, match="Estimator is deprecated"):
+        _support._said.clear()
+        estimated(Estimator)
+
+
 @pytest.mark.parametrize(
     ("size", "shape"),
     [

@@ -62,9 +62,9 @@ class Run(RunLogging, RunFiles):
             raise UserErrorException("A run has an id; None was given")
         self._experiment = experiment
         self._id = str(run_id)
-        from azureml.core._sinks import SlipwaySink, job_sink
+        from azureml.core._sinks import JobSink, SlipwaySink
 
-        self._sink = job_sink() if self._in_job else SlipwaySink(lambda: self._slipway_run)
+        self._sink = JobSink() if self._in_job else SlipwaySink(lambda: self._slipway_run)
 
     # -- identity -------------------------------------------------------------------------------------------
 

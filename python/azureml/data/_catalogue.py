@@ -2,8 +2,8 @@
 
 import os
 import re
-import shutil
 import subprocess
+import tempfile
 
 from azureml._service import translated
 from azureml._support import warn_once
@@ -123,35 +123,36 @@ class Mounted:
 
 
 def mount(workspace, record, folder):
-    from azureml.core.compute.compute import poll_until
+    """By FUSE where the machine has it, else by bringing the files here."""
+    process, why = _start_mount(workspace, record, folder)
+    if process is None:
+        warn_once("mount", f"The dataset is downloaded instead of mounted: {why}")
+        download(workspace, record, folder)
+    return Mounted(process)
 
-    program = shutil.which("slipway")
-    if program and os.path.exists("/dev/fuse"):
-        connection = workspace._api.connection
-        environ = dict(os.environ, SLIPWAY_URL=connection.url, SLIPWAY_TOKEN=connection.token or "")
-        reference = f"{record['name']}:{record['version']}"
-        command = [program, "data", "mount", reference, folder, "--workspace", connection.workspace]
-        process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+def _start_mount(workspace, record, folder):
+    """(the process that keeps the mount, None), or (None, why there is none)."""
+    from azureml.core.compute.compute import poll_until
+    from slipway.errors import NotFoundError
+    from slipway.program import find_program
+
+    try:
+        program = find_program()
+    except NotFoundError as error:
+        return None, error.message
+    connection = workspace._api.connection
+    environ = dict(os.environ, SLIPWAY_URL=connection.url, SLIPWAY_TOKEN=connection.token or "")
+    reference = f"{record['name']}:{record['version']}"
+    command = [program, "--workspace", connection.workspace, "data", "mount", reference, folder]
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=said)
         poll_until(lambda: os.path.ismount(folder) or process.poll() is not None, _MOUNT_SECONDS, 0.02)
         if process.poll() is None and os.path.ismount(folder):
-            return Mounted(process)
-        said = (
-            (process.stderr.read() or b"").decode("utf-8", "replace").strip()
-            if process.poll() is not None
-            else ""
-        )
+            return process, None
         Mounted(process).stop()
-        warn_once(
-            "mount",
-            f"The dataset could not be mounted and is downloaded instead{': ' + said if said else ''}",
-        )
-    else:
-        missing = (
-            "the program slipway is not on the PATH" if not program else "there is no FUSE on this machine"
-        )
-        warn_once("mount", f"The dataset is downloaded instead of mounted: {missing}")
-    download(workspace, record, folder)
-    return Mounted()
+        said.seek(0)
+        return None, said.read().decode("utf-8", "replace").strip() or "the mount did not come up in time"
 
 
 # -- datastores ---------------------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
 """The estimators: an older way to write a ScriptRunConfig with its environment."""
 
-from azureml._support import warn_once, without_effect
-from azureml.core.conda_dependencies import CondaDependencies
-from azureml.core.environment import Environment
+from inspect import Parameter, Signature
+
+from azureml._support import warn_once
+from azureml.core.conda_dependencies import CondaDependencies, package_name
+from azureml.core.environment import Environment, _requirement_lines
 from azureml.core.runconfig import RunConfiguration
 from azureml.core.script_run_config import MAX_RUN_DURATION_SECONDS_DEFAULT, ScriptRunConfig
 from azureml.exceptions import UserErrorException
@@ -13,31 +15,94 @@ _NO_EFFECT = {
     "source_directory_data_store": "the source folder is kept with the run",
 }
 
+# What every estimator takes besides source_directory, in the SDK's order.
+PLACE = {
+    "compute_target": None,
+    "vm_size": None,
+    "vm_priority": None,
+    "entry_script": None,
+    "script_params": None,
+}
+NODES = {"node_count": 1, "process_count_per_node": 1}
+WORKERS = {"worker_count": 1, "parameter_server_count": 1}
+BACKEND = {"distributed_backend": None, "distributed_training": None, "use_gpu": False}
+CONTENT = {
+    "use_docker": True,
+    "custom_docker_base_image": None,
+    "custom_docker_image": None,
+    "image_registry_details": None,
+    "user_managed": False,
+    "conda_packages": None,
+    "pip_packages": None,
+    "conda_dependencies_file_path": None,
+    "pip_requirements_file_path": None,
+    "conda_dependencies_file": None,
+    "pip_requirements_file": None,
+    "environment_variables": None,
+    "environment_definition": None,
+    "inputs": None,
+    "source_directory_data_store": None,
+    "shm_size": None,
+    "resume_from": None,
+    "max_run_duration_seconds": None,
+}
+FRAMEWORK = {"framework_version": None, "_enable_optimized_mode": False}
+CHECKS = {"_disable_validation": True, "_show_lint_warnings": False, "_show_package_warnings": False}
+_ALL = (PLACE, NODES, WORKERS, BACKEND, CONTENT, FRAMEWORK, CHECKS)
 
-def parameters(function):
-    """The marks that all estimators share."""
-    return without_effect(
-        vm_size=_NO_EFFECT["vm_size"],
-        vm_priority=_NO_EFFECT["vm_priority"],
-        source_directory_data_store=_NO_EFFECT["source_directory_data_store"],
-    )(function)
+
+def estimator(*groups):
+    """Gives a class the constructor of an estimator: source_directory, then the groups as keywords with defaults."""
+    taken = {name: default for group in groups for name, default in group.items()}
+    absent = {name: default for group in _ALL for name, default in group.items() if name not in taken}
+
+    def decorate(cls):
+        def __init__(self, source_directory, **given):
+            for name in given:
+                if name not in taken:
+                    raise TypeError(f"{cls.__name__}() got an unexpected keyword argument '{name}'")
+                if name in _NO_EFFECT and given[name] is not None:
+                    warn_once(
+                        (cls.__name__, name), f"{cls.__name__}: '{name}' has no effect: {_NO_EFFECT[name]}"
+                    )
+            self._configure(dict(absent, **dict(taken, **given)), source_directory)
+
+        keywords = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=default) for name, default in taken.items()
+        ]
+        first = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in ("self", "source_directory")]
+        __init__.__signature__ = Signature(first + keywords)
+        __init__.__qualname__ = f"{cls.__name__}.__init__"
+        __init__.slipway_parameters = {name: why for name, why in _NO_EFFECT.items() if name in taken}
+        cls.__init__ = __init__
+        return cls
+
+    return decorate
 
 
 class MMLBaseEstimator:
     """What the estimators have in common: they turn into a ScriptRunConfig when they are submitted."""
 
-    _framework_packages = staticmethod(lambda version, use_gpu: [])
     _base_environment = "estimator"
 
-    def _configure(self, given):
-        """`given` holds the constructor's parameters by name."""
+    @staticmethod
+    def _framework_packages(version, use_gpu):
+        return []
+
+    @staticmethod
+    def _python_of(version):
+        """The Python that goes with a framework's version; None: whichever the node has."""
+        return
+
+    def _configure(self, given, source_directory):
+        """`given` holds the constructor's keywords by name."""
         name = type(self).__name__
         warn_once(
             (name, "deprecated"),
             f"{name} is deprecated in the SDK; it works, and a ScriptRunConfig with an environment says the same",
             DeprecationWarning,
         )
-        self.source_directory = given["source_directory"]
+        self.source_directory = source_directory
         if not given["entry_script"]:
             raise UserErrorException(f"{name} needs an entry_script")
         self._script = given["entry_script"]
@@ -96,16 +161,20 @@ class MMLBaseEstimator:
         conda_file = given["conda_dependencies_file"] or given["conda_dependencies_file_path"]
         if conda_file:
             python.conda_dependencies = CondaDependencies(conda_file)
-        packages = self._framework_packages(given.get("framework_version"), given["use_gpu"])
+        else:
+            python.conda_dependencies.set_python_version(self._python_of(given["framework_version"]))
         requirements = given["pip_requirements_file"] or given["pip_requirements_file_path"]
-        if requirements:
-            from azureml.core.environment import _requirement_lines
-
-            packages = packages + _requirement_lines(requirements)
+        chosen = _requirement_lines(requirements) if requirements else []
         for package in given["conda_packages"] or []:
             python.conda_dependencies.add_conda_package(package)
-        for package in packages + list(given["pip_packages"] or []):
+        for package in chosen + list(given["pip_packages"] or []):
             python.conda_dependencies.add_pip_package(package)
+        # The framework's own packages stand back behind what the user names.
+        packages = python.conda_dependencies
+        named = {package_name(line) for line in [*packages.pip_packages, *packages.conda_packages]}
+        for package in self._framework_packages(given["framework_version"], given["use_gpu"]):
+            if package_name(package) not in named:
+                packages.add_pip_package(package)
         return made
 
     def _refuse_both(self, given):
@@ -128,6 +197,19 @@ class MMLBaseEstimator:
         )
         self.run_config._inputs = self._inputs
         return made
+
+
+def pinned(package, version):
+    """'2.2' means any 2.2, as it did there; '2.2.0' is taken at its word."""
+    if not version:
+        return package
+    return f"{package}=={version}.*" if str(version).count(".") == 1 else f"{package}=={version}"
+
+
+def is_older(version, than):
+    """Whether a version is of the SDK's time; no version at all is the newest."""
+    parts = [int(piece) for piece in str(version or "").split(".")[:2] if piece.isdigit()]
+    return bool(parts) and parts <= list(than)
 
 
 def script_arguments(script_params):

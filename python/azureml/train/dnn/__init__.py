@@ -2,7 +2,19 @@
 
 from azureml.core.runconfig import Mpi, TensorflowConfiguration
 from azureml.core.runconfig import PyTorchConfiguration as _PyTorchConfiguration
-from azureml.train._estimator import MMLBaseEstimator, parameters
+from azureml.train._estimator import (
+    BACKEND,
+    CHECKS,
+    CONTENT,
+    FRAMEWORK,
+    NODES,
+    PLACE,
+    WORKERS,
+    MMLBaseEstimator,
+    estimator,
+    is_older,
+    pinned,
+)
 
 __all__ = ["Chainer", "Gloo", "Keras", "Mpi", "Nccl", "ParameterServer", "PyTorch", "TensorFlow"]
 
@@ -25,18 +37,12 @@ class Gloo(_PyTorchConfiguration):
         super().__init__(None, "Gloo", 1)
 
 
-def _pinned(package, version):
-    return f"{package}=={version}" if version else package
-
-
 def _tensorflow(version, use_gpu):
     # From 2.1 on one package serves both; the separate one ended with 2.12.
-    parts = [int(piece) for piece in str(version or "99").split(".")[:2] if piece.isdigit()]
-    return _pinned(
-        "tensorflow-gpu" if use_gpu and parts and parts < [2, 12] and version else "tensorflow", version
-    )
+    return pinned("tensorflow-gpu" if use_gpu and is_older(version, (2, 11)) else "tensorflow", version)
 
 
+@estimator(PLACE, NODES, WORKERS, BACKEND, CONTENT, FRAMEWORK, CHECKS)
 class TensorFlow(MMLBaseEstimator):
     """A TensorFlow script. `framework_version` may be newer than the SDK knew."""
 
@@ -46,50 +52,12 @@ class TensorFlow(MMLBaseEstimator):
     def _framework_packages(version, use_gpu):
         return [_tensorflow(version, use_gpu)]
 
-    @parameters
-    def __init__(
-        self,
-        source_directory,
-        *,
-        compute_target=None,
-        vm_size=None,
-        vm_priority=None,
-        entry_script=None,
-        script_params=None,
-        node_count=1,
-        process_count_per_node=1,
-        worker_count=1,
-        parameter_server_count=1,
-        distributed_backend=None,
-        distributed_training=None,
-        use_gpu=False,
-        use_docker=True,
-        custom_docker_base_image=None,
-        custom_docker_image=None,
-        image_registry_details=None,
-        user_managed=False,
-        conda_packages=None,
-        pip_packages=None,
-        conda_dependencies_file_path=None,
-        pip_requirements_file_path=None,
-        conda_dependencies_file=None,
-        pip_requirements_file=None,
-        environment_variables=None,
-        environment_definition=None,
-        inputs=None,
-        source_directory_data_store=None,
-        shm_size=None,
-        resume_from=None,
-        max_run_duration_seconds=None,
-        framework_version=None,
-        _enable_optimized_mode=False,
-        _disable_validation=True,
-        _show_lint_warnings=False,
-        _show_package_warnings=False,
-    ):
-        self._configure(locals())
+    @staticmethod
+    def _python_of(version):
+        return "3.7" if is_older(version, (1, 15)) else "3.8" if is_older(version, (2, 2)) else None
 
 
+@estimator(PLACE, NODES, BACKEND, CONTENT, FRAMEWORK, CHECKS)
 class PyTorch(MMLBaseEstimator):
     """A PyTorch script. `framework_version` may be newer than the SDK knew."""
 
@@ -97,50 +65,14 @@ class PyTorch(MMLBaseEstimator):
 
     @staticmethod
     def _framework_packages(version, use_gpu):
-        return [_pinned("torch", version), "torchvision"]
+        return [pinned("torch", version), "torchvision"]
 
-    @parameters
-    def __init__(
-        self,
-        source_directory,
-        *,
-        compute_target=None,
-        vm_size=None,
-        vm_priority=None,
-        entry_script=None,
-        script_params=None,
-        node_count=1,
-        process_count_per_node=1,
-        distributed_backend=None,
-        distributed_training=None,
-        use_gpu=False,
-        use_docker=True,
-        custom_docker_base_image=None,
-        custom_docker_image=None,
-        image_registry_details=None,
-        user_managed=False,
-        conda_packages=None,
-        pip_packages=None,
-        conda_dependencies_file_path=None,
-        pip_requirements_file_path=None,
-        conda_dependencies_file=None,
-        pip_requirements_file=None,
-        environment_variables=None,
-        environment_definition=None,
-        inputs=None,
-        source_directory_data_store=None,
-        shm_size=None,
-        resume_from=None,
-        max_run_duration_seconds=None,
-        framework_version=None,
-        _enable_optimized_mode=False,
-        _disable_validation=True,
-        _show_lint_warnings=False,
-        _show_package_warnings=False,
-    ):
-        self._configure(locals())
+    @staticmethod
+    def _python_of(version):
+        return "3.7" if is_older(version, (1, 3)) else "3.8" if is_older(version, (1, 6)) else None
 
 
+@estimator(PLACE, NODES, BACKEND, CONTENT, FRAMEWORK, CHECKS)
 class Keras(MMLBaseEstimator):
     """A Keras script on TensorFlow."""
 
@@ -148,50 +80,10 @@ class Keras(MMLBaseEstimator):
 
     @staticmethod
     def _framework_packages(version, use_gpu):
-        return [_pinned("keras", version), "tensorflow"]
-
-    @parameters
-    def __init__(
-        self,
-        source_directory,
-        *,
-        compute_target=None,
-        vm_size=None,
-        vm_priority=None,
-        entry_script=None,
-        script_params=None,
-        node_count=1,
-        process_count_per_node=1,
-        distributed_backend=None,
-        distributed_training=None,
-        use_gpu=False,
-        use_docker=True,
-        custom_docker_base_image=None,
-        custom_docker_image=None,
-        image_registry_details=None,
-        user_managed=False,
-        conda_packages=None,
-        pip_packages=None,
-        conda_dependencies_file_path=None,
-        pip_requirements_file_path=None,
-        conda_dependencies_file=None,
-        pip_requirements_file=None,
-        environment_variables=None,
-        environment_definition=None,
-        inputs=None,
-        source_directory_data_store=None,
-        shm_size=None,
-        resume_from=None,
-        max_run_duration_seconds=None,
-        framework_version=None,
-        _enable_optimized_mode=False,
-        _disable_validation=True,
-        _show_lint_warnings=False,
-        _show_package_warnings=False,
-    ):
-        self._configure(locals())
+        return [pinned("keras", version), "tensorflow"]
 
 
+@estimator(PLACE, NODES, BACKEND, CONTENT, FRAMEWORK, CHECKS)
 class Chainer(MMLBaseEstimator):
     """A Chainer script."""
 
@@ -199,45 +91,4 @@ class Chainer(MMLBaseEstimator):
 
     @staticmethod
     def _framework_packages(version, use_gpu):
-        return [_pinned("chainer", version)]
-
-    @parameters
-    def __init__(
-        self,
-        source_directory,
-        *,
-        compute_target=None,
-        vm_size=None,
-        vm_priority=None,
-        entry_script=None,
-        script_params=None,
-        node_count=1,
-        process_count_per_node=1,
-        distributed_backend=None,
-        distributed_training=None,
-        use_gpu=False,
-        use_docker=True,
-        custom_docker_base_image=None,
-        custom_docker_image=None,
-        image_registry_details=None,
-        user_managed=False,
-        conda_packages=None,
-        pip_packages=None,
-        conda_dependencies_file_path=None,
-        pip_requirements_file_path=None,
-        conda_dependencies_file=None,
-        pip_requirements_file=None,
-        environment_variables=None,
-        environment_definition=None,
-        inputs=None,
-        source_directory_data_store=None,
-        shm_size=None,
-        resume_from=None,
-        max_run_duration_seconds=None,
-        framework_version=None,
-        _enable_optimized_mode=False,
-        _disable_validation=True,
-        _show_lint_warnings=False,
-        _show_package_warnings=False,
-    ):
-        self._configure(locals())
+        return [pinned("chainer", version)]
