@@ -34,6 +34,8 @@ void add_all_commands(Command root, Context& context) {
   add_run_commands(root, context);
   add_experiment_commands(root, context);
   add_compute_commands(root, context);
+  add_data_commands(root, context);
+  add_datastore_commands(root, context);
   add_workspace_commands(root, context);
   add_token_commands(root, context);
   add_status_command(root, context);

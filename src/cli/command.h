@@ -31,6 +31,8 @@ enum class Completes {
   kExperiment,
   kWorkspace,
   kToken,
+  kDatastore,
+  kDataset,
   kState,
   kChoice
 };

@@ -29,6 +29,8 @@ void complete_value(Completion& completion, const Argument& argument, std::strin
     case Completes::kExperiment:
     case Completes::kWorkspace:
     case Completes::kToken:
+    case Completes::kDatastore:
+    case Completes::kDataset:
       for (const Candidate& found : lookup(argument.completes)) add(found.word, found.about);
       return;
   }

@@ -31,6 +31,8 @@ Names names_of(Completes kind, const client::Connection& connection) {
     case Completes::kExperiment: return {connection.in_workspace("/experiments"), "name", ""};
     case Completes::kWorkspace: return {"/api/v1/workspaces", "name", "description"};
     case Completes::kToken: return {"/api/v1/tokens", "id", "name"};
+    case Completes::kDatastore: return {connection.in_workspace("/datastores"), "name", "kind"};
+    case Completes::kDataset: return {connection.in_workspace("/data"), "name", "description"};
     default: return {};
   }
 }

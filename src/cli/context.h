@@ -38,6 +38,8 @@ void add_server_commands(Command root, Context& context);  // up, down, server, 
 void add_submit_command(Command root, Context& context);
 void add_run_commands(Command root, Context& context);
 void add_compute_commands(Command root, Context& context);
+void add_data_commands(Command root, Context& context);
+void add_datastore_commands(Command root, Context& context);
 void add_workspace_commands(Command root, Context& context);
 void add_experiment_commands(Command root, Context& context);
 void add_token_commands(Command root, Context& context);

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "cli/data_flags.h"
 #include "cli/nearest.h"
 #include "cli/quantities.h"
 #include "cli/words.h"
@@ -39,6 +40,8 @@ class Reader {
                        {"resources", [this](const YAML::Node& node) { return resources(node); }},
                        {"tags", pairs(fields_.tags)},
                        {"variables", pairs(fields_.variables)},
+                       {"inputs", named(fields_.inputs, parse_input, input_keys)},
+                       {"outputs", named(fields_.outputs, parse_output, output_keys)},
                    });
   }
 
@@ -148,6 +151,75 @@ class Reader {
     };
   }
 
+  // A line as the flag has it, or the fields one by one.
+  template <class Value>
+  Setter named(std::map<std::string, Value>& target, Result<Value> (*parse)(std::string_view),
+               Keys (*keys)(const Reader&, Value&)) const {
+    return [this, &target, parse, keys](const YAML::Node& node) -> Status {
+      if (!node.IsMap()) return wrong(node, "'name: value' lines are expected here");
+      for (const auto& field : node) {
+        std::string key;
+        SLIPWAY_TRY(scalar(field.first, key));
+        Value value;
+        if (field.second.IsMap()) {
+          SLIPWAY_TRY(mapping(field.second, fmt::format("'{}'", printable(key, 64)), keys(*this, value)));
+        } else {
+          std::string line;
+          if (!field.second.IsNull()) SLIPWAY_TRY(scalar(field.second, line));
+          Result<Value> parsed = parse(line);
+          if (!parsed) return placed(field.second, parsed.error());
+          value = std::move(*parsed);
+        }
+        if (!target.emplace(key, std::move(value)).second)
+          return wrong(field.first, fmt::format("'{}' stands here a second time", printable(key, 64)));
+      }
+      return {};
+    };
+  }
+
+  static Keys input_keys(const Reader& reader, JobInput& input) {
+    return {{"dataset", reader.word(input.dataset)},
+            {"mode",
+             [&](const YAML::Node& node) -> Status {
+               std::string text;
+               SLIPWAY_TRY(reader.scalar(node, text));
+               const auto mode = data_mode_from_text(text);
+               if (!mode) return reader.placed(node, mode.error());
+               input.mode = *mode;
+               return {};
+             }},
+            {"path", reader.word(input.path)},
+            {"verify", reader.yes_or_no(input.verify)}};
+  }
+  static Keys output_keys(const Reader& reader, JobOutput& output) {
+    return {{"datastore", reader.word(output.datastore)},
+            {"path", reader.word(output.path)},
+            {"mode",
+             [&](const YAML::Node& node) -> Status {
+               std::string text;
+               SLIPWAY_TRY(reader.scalar(node, text));
+               if (text != "upload" && text != "mount")
+                 return reader.wrong(node, "the mode is upload or mount");
+               output.mode = text == "mount" ? OutputMode::kMount : OutputMode::kUpload;
+               return {};
+             }},
+            {"register_as", reader.word(output.register_as)},
+            {"overwrite", reader.yes_or_no(output.overwrite)}};
+  }
+  Setter word(std::string& target) const {
+    return [this, &target](const YAML::Node& node) { return scalar(node, target); };
+  }
+  Setter yes_or_no(bool& target) const {
+    return [this, &target](const YAML::Node& node) -> Status {
+      std::string value;
+      SLIPWAY_TRY(scalar(node, value));
+      if (value != "true" && value != "false" && value != "yes" && value != "no")
+        return wrong(node, "this is true or false");
+      target = value == "true" || value == "yes";
+      return {};
+    };
+  }
+
   Status command(const YAML::Node& node) {
     if (node.IsScalar()) {
       Result<std::vector<std::string>> words = split_words(node.Scalar());
@@ -246,6 +318,8 @@ JobFields overlay(JobFields base, JobFields over) {
   take(base.gpus, over.gpus);
   for (auto& [key, value] : over.tags) base.tags[key] = std::move(value);
   for (auto& [key, value] : over.variables) base.variables[key] = std::move(value);
+  for (auto& [key, value] : over.inputs) base.inputs[key] = std::move(value);
+  for (auto& [key, value] : over.outputs) base.outputs[key] = std::move(value);
   return base;
 }
 
@@ -265,6 +339,8 @@ Result<Job> to_job(const JobFields& fields) {
   if (fields.gpus) job.resources.gpus = *fields.gpus;
   job.tags = fields.tags;
   job.variables = fields.variables;
+  job.inputs = fields.inputs;
+  job.outputs = fields.outputs;
   return job_from_json(to_json(job));
 }
 

@@ -5,6 +5,7 @@
 //   compute: gpu
 //   resources: {cpus: 4, memory: 8GiB, gpus: 1}
 //   timeout: 2h
+//   inputs: {mnist: "mount:mnist:2"}             # or {dataset: mnist:2, mode: mount}
 #pragma once
 
 #include <filesystem>
@@ -38,6 +39,8 @@ struct JobFields {
   std::optional<int> gpus;
   std::map<std::string, std::string> tags;
   std::map<std::string, std::string> variables;
+  JobInputs inputs;
+  JobOutputs outputs;
 };
 
 constexpr size_t kMaxJobFile = 1 << 20;
@@ -47,7 +50,7 @@ constexpr size_t kMaxJobFile = 1 << 20;
 Result<JobFields> parse_job_file(std::string_view text, std::string_view file_name);
 Result<JobFields> read_job_file(const std::filesystem::path& file);
 
-// `over` wins; tags and variables are joined.
+// `over` wins; tags, variables, inputs and outputs are joined.
 JobFields overlay(JobFields base, JobFields over);
 
 // The job without its snapshot and git state; checked as the server checks it, so that a bad name is said

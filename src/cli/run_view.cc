@@ -77,6 +77,37 @@ bool is_interactive(const json::object& run) {
   return text_at(run, "type") == "interactive";
 }
 
+// "mnist = mnist:2, mounted at /work/mnist (verify off)", a line each.
+std::string inputs_text(const json::object& run) {
+  std::string text;
+  for (const json::value& item : array_at(run, "inputs")) {
+    if (!item.is_object()) continue;
+    const json::object& input = item.get_object();
+    text += fmt::format("{}{} = {}:{} ({}{})", text.empty() ? "" : "\n", text_at(input, "name"),
+                        text_at(input, "dataset"), integer_at(input, "version"), text_at(input, "mode"),
+                        flag_at(input, "verify") ? "" : ", not verified");
+    if (!text_at(input, "path").empty()) text += " at " + text_at(input, "path");
+    if (!text_at(input, "note").empty()) text += "; " + text_at(input, "note");
+  }
+  return text;
+}
+
+std::string outputs_text(const json::object& run) {
+  std::string text;
+  for (const json::value& item : array_at(run, "outputs")) {
+    if (!item.is_object()) continue;
+    const json::object& output = item.get_object();
+    text += fmt::format("{}{} in {}:{}", text.empty() ? "" : "\n", text_at(output, "name"),
+                        text_at(output, "datastore"), text_at(output, "path"));
+    if (has_value(output, "files"))
+      text += fmt::format(", {}", count_of(integer_at(output, "files"), "file"));
+    if (has_value(output, "version"))
+      text +=
+          fmt::format(", registered as {}:{}", text_at(output, "register_as"), integer_at(output, "version"));
+  }
+  return text;
+}
+
 // What a job asks of its nodes; an interactive run has none.
 void add_job_facts(Facts& facts, const json::object& run, const json::object& job) {
   facts.add("command", join_words(texts_at(job, "command")));
@@ -87,6 +118,8 @@ void add_job_facts(Facts& facts, const json::object& run, const json::object& jo
                                   : resources_text(object_at(job, "resources")));
   if (!array_at(run, "nodes").empty()) facts.add("ran on", lines_of(array_at(run, "nodes")));
   facts.add("environment", text_at(job, "environment"));
+  if (const std::string inputs = inputs_text(run); !inputs.empty()) facts.add("inputs", inputs);
+  if (const std::string outputs = outputs_text(run); !outputs.empty()) facts.add("outputs", outputs);
   const double timeout = number_at(job, "timeout_seconds").value_or(0);
   if (timeout > 0) facts.add("time limit", duration_text(timeout));
   const int64_t attempt = integer_at(run, "attempt", 1);

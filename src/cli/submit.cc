@@ -7,6 +7,7 @@
 
 #include "cli/answer.h"
 #include "cli/context.h"
+#include "cli/data_flags.h"
 #include "cli/follow.h"
 #include "cli/job_file.h"
 #include "cli/quantities.h"
@@ -25,6 +26,8 @@ constexpr size_t kSkippedShown = 5;
 struct SubmitOptions {
   std::string job_file;
   JobFields flags;
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
   std::vector<std::string> command;
   bool no_source = false;
   bool follow = false;
@@ -152,7 +155,16 @@ Result<JobFields> gather(const SubmitOptions& options, JobFields& file) {
   if (!options.job_file.empty()) {
     SLIPWAY_ASSIGN(file, read_job_file(options.job_file));
   }
-  JobFields fields = overlay(file, options.flags);
+  JobFields flags = options.flags;
+  for (const std::string& text : options.inputs) {
+    SLIPWAY_ASSIGN(auto input, parse_input_flag(text));
+    flags.inputs.insert_or_assign(std::move(input.first), std::move(input.second));
+  }
+  for (const std::string& text : options.outputs) {
+    SLIPWAY_ASSIGN(auto output, parse_output_flag(text));
+    flags.outputs.insert_or_assign(std::move(output.first), std::move(output.second));
+  }
+  JobFields fields = overlay(file, std::move(flags));
   if (!options.command.empty()) fields.command = options.command;
   if (!fields.command || fields.command->empty())
     return fail(
@@ -210,6 +222,7 @@ void add_submit_command(Command root, Context& context) {
   Command command = root.command("submit", "Send a folder and run a command in a copy of it",
                                  "slipway submit --experiment digits --follow -- python train.py --epochs 3");
   command.example("slipway submit job.yaml --var EPOCHS=10 --tag owner=me");
+  command.example("slipway submit --input mnist=mount:mnist:2 -- python train.py --data '${inputs.mnist}'");
   command.example("RUN=$(slipway submit --compute gpu --gpus 1 -- python train.py)");
   command.positional("JOB.YAML", options->job_file, "a job file; options given here win over it",
                      Completes::kFile, false);
@@ -225,6 +238,10 @@ void add_submit_command(Command root, Context& context) {
   command.option("--tag,-t", flags.tags, "NAME=VALUE", "a tag; may be repeated");
   command.option("--var", flags.variables, "NAME=VALUE",
                  "an environment variable of the job; may be repeated");
+  command.option("--input,-i", options->inputs, "NAME=[MODE:]DATASET[:VERSION]",
+                 "data for the job, in ${inputs.NAME} and $NAME; mount (default), download or direct");
+  command.option("--output,-o", options->outputs, "NAME[=[MODE:][DATASTORE:]PATH][,register=DATASET]",
+                 "a folder in ${outputs.NAME} and $NAME that is kept in a datastore");
   command.option("--timeout", flags.timeout, "TIME", "stop it after this long: 90s, 15m, 2h");
   command.option("--grace", flags.grace, "TIME", "between SIGTERM and SIGKILL when it is stopped (10s)");
   command.option("--cpus", flags.cpus, "N", "CPUs on each node (all of one)");

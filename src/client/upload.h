@@ -24,6 +24,8 @@ struct UploadOptions {
   bool probably_known = false;
   RetryPolicy retry = {};
   OnProgress on_progress = {};
+  // Makes the files visible once the server has them all; false: it lacks some. Empty: as a snapshot.
+  std::function<Result<bool>(Requests& requests)> publish = {};
 };
 
 struct UploadSummary {
