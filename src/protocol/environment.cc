@@ -154,6 +154,7 @@ json::object to_json(const EnvironmentOrder& order) {
           {"key", order.key},
           {"definition", to_json(order.definition)},
           {"substitutions", std::move(rules)},
+          {"note", order.note},
           {"lock", order.lock}};
 }
 
@@ -167,6 +168,7 @@ Result<EnvironmentOrder> environment_order_from_json(const json::object& object)
   fields.optional("key", order.key);
   fields.optional("definition", definition);
   fields.optional("substitutions", rules);
+  fields.optional("note", order.note);
   fields.optional("lock", order.lock);
   SLIPWAY_TRY(fields.finish_lenient());
   SLIPWAY_ASSIGN(order.definition, environment_definition_from_json(definition));

@@ -70,6 +70,7 @@ struct EnvironmentOrder {
   std::string key;              // of the definition with the substitutions; empty: `system`
   EnvironmentDefinition definition;
   std::vector<Substitution> substitutions;
+  std::string note;  // a sentence for the build log, such as which environment stands in for the named one
   std::string
       lock;  // what an earlier build resolved, in the form of its builder; empty: resolve and report it
 };

@@ -16,6 +16,7 @@ using http::Response;
 
 constexpr uint64_t kLargestJournalBatch = 32 << 20;
 constexpr uint64_t kLargestFileList = 64 << 20;
+constexpr uint64_t kLargestLock = 8 << 20;
 
 Result<std::vector<AttemptKey>> held_attempts(const json::array& items) {
   std::vector<AttemptKey> held;
@@ -128,6 +129,21 @@ Result<Response> files(Services& services, const Request& request) {
   return http::json_response(json::object{});
 }
 
+Result<Response> environment_lock(Services& services, const Request& request) {
+  SLIPWAY_ASSIGN(const AttemptKey key, attempt_of(request));
+  SLIPWAY_ASSIGN(const json::object body, body_of(request, "the lock"));
+  SLIPWAY_ASSIGN(const environments::Lock lock, environments::lock_from_json(body));
+  SLIPWAY_ASSIGN(const environments::Lock current, services.attempts.take_lock(node_of(request), key, lock));
+  return http::json_response(environments::to_json(current));
+}
+
+Result<Response> environment(Services& services, const Request& request) {
+  SLIPWAY_ASSIGN(const AttemptKey key, attempt_of(request));
+  SLIPWAY_ASSIGN(const json::object body, body_of(request, "the report on the environment"));
+  SLIPWAY_TRY(services.attempts.take_environment(node_of(request), key, body));
+  return http::json_response(json::object{});
+}
+
 Result<Response> failed(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const AttemptKey key, attempt_of(request));
   SLIPWAY_ASSIGN(const json::object body, body_of(request, "the failure"));
@@ -159,6 +175,9 @@ std::vector<RouteRow> node_routes() {
       {Method::kPost, attempt + "/journal", Access::kNode, journal, BodyMode::kBuffered,
        kLargestJournalBatch},
       {Method::kPost, attempt + "/files", Access::kNode, files, BodyMode::kBuffered, kLargestFileList},
+      {Method::kPost, attempt + "/environment/lock", Access::kNode, environment_lock, BodyMode::kBuffered,
+       kLargestLock},
+      {Method::kPost, attempt + "/environment", Access::kNode, environment},
       {Method::kPost, attempt + "/failed", Access::kNode, failed},
       {Method::kPost, attempt + "/finished", Access::kNode, finished},
   };

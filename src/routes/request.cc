@@ -10,6 +10,7 @@
 #include "routes/services.h"
 #include "runs/attempt_table.h"
 #include "runs/job_data.h"
+#include "runs/run_environment.h"
 #include "runs/run_table.h"
 
 namespace slipway::routes {
@@ -71,6 +72,16 @@ static void add_data(Services& services, const runs::Run& run, json::object& obj
   });
 }
 
+// What it runs with is an extra as well.
+static void add_environment(Services& services, const runs::Run& run, json::object& object) {
+  json::value& environment = object["environment"];
+  (void)services.database.read([&](store::Reader& reader) -> Status {
+    SLIPWAY_ASSIGN(const auto found, runs::load_run_environment(reader, run));
+    if (found) environment = runs::to_json(*found);
+    return {};
+  });
+}
+
 json::object describe(Services& services, const runs::Run& run) {
   std::vector<NodeId> nodes;
   if (runs::holds_nodes(run.state) || run.state == runs::RunState::kCompleted ||
@@ -85,6 +96,7 @@ json::object describe(Services& services, const runs::Run& run) {
   json::object object =
       runs::to_json(run, services.clock.now(), services.orchestrator.why_waiting(run), nodes);
   add_data(services, run, object);
+  add_environment(services, run, object);
   return object;
 }
 

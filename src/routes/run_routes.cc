@@ -6,6 +6,7 @@
 #include "routes/services.h"
 #include "runs/deletion.h"
 #include "runs/diff.h"
+#include "runs/run_environment.h"
 #include "runs/run_table.h"
 #include "runs/streams.h"
 
@@ -185,8 +186,13 @@ Result<Response> diff(Services& services, const Request& request) {
     sources.push_back(std::move(source));
     metrics.push_back(std::move(last));
   }
-  return http::json_response(
-      runs::diff_runs({sides[0], sources[0], metrics[0]}, {sides[1], sources[1], metrics[1]}));
+  json::value environment;
+  SLIPWAY_TRY(services.database.read([&](store::Reader& reader) -> Status {
+    SLIPWAY_ASSIGN(environment, runs::environment_changes(reader, sides[0], sides[1]));
+    return {};
+  }));
+  return http::json_response(runs::diff_runs({sides[0], sources[0], metrics[0]},
+                                             {sides[1], sources[1], metrics[1]}, std::move(environment)));
 }
 
 }  // namespace

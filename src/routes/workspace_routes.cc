@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "compute/cluster_store.h"
+#include "environments/environment_store.h"
 #include "routes/request.h"
 #include "routes/services.h"
 #include "runs/workspace.h"
@@ -75,6 +76,7 @@ Result<Response> remove(Services& services, const Request& request) {
   SLIPWAY_TRY(services.database.write([&](store::Writer& writer) -> Status {
     SLIPWAY_ASSIGN(clusters, compute::list_clusters(writer, name));
     SLIPWAY_TRY(runs::delete_workspace(writer, name));
+    SLIPWAY_TRY(environments::delete_environments_of(writer, name));
     return compute::delete_clusters_of(writer, name);
   }));
   for (const compute::ClusterSpec& cluster : clusters) services.orchestrator.let_cluster_go(cluster.key());

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "blobs/references.h"
 #include "runs/job_data.h"
+#include "runs/run_environment.h"
 #include "runs/run_outputs.h"
 #include "runs/run_table.h"
 
@@ -63,10 +64,11 @@ Result<AttemptOrder> Attempts::claim(const NodeId& node, const AttemptKey& key) 
       SLIPWAY_TRY(update_part(writer, part));
     }
     SLIPWAY_ASSIGN(const auto parts, parts_of_attempt(writer, key.run, key.attempt));
+    SLIPWAY_ASSIGN(EnvironmentOrder environment, environment_order(writer, run));
     order = {.key = key,
              .workspace = run.workspace,
              .job = run.job,
-             .environment = {},
+             .environment = std::move(environment),
              .inputs = {},
              .peers = {},
              .granted = part.granted,
@@ -127,6 +129,29 @@ Status Attempts::take_files(const NodeId& node, const AttemptKey& key, const std
     }
     if (!skipped.empty()) SLIPWAY_TRY(store_skipped(writer, run));
     return {};
+  });
+}
+
+Result<environments::Lock> Attempts::take_lock(const NodeId& node, const AttemptKey& key,
+                                               const environments::Lock& lock) {
+  environments::Lock current;
+  SLIPWAY_TRY(database_.write([&](store::Writer& writer) -> Status {
+    SLIPWAY_ASSIGN(const Part part, load_open_part(writer, node, key));
+    SLIPWAY_ASSIGN(const Run run, load_run(writer, key.run));
+    SLIPWAY_ASSIGN(const auto environment, load_run_environment(writer, run));
+    if (!environment || environment->key != lock.key)
+      return fail(ErrorCode::kInvalidArgument, fmt::format("run '{}' has another environment", run.id));
+    SLIPWAY_ASSIGN(current, environments::take_lock(writer, run.workspace, lock, clock_.now()));
+    return {};
+  }));
+  return current;
+}
+
+Status Attempts::take_environment(const NodeId& node, const AttemptKey& key, const json::object& report) {
+  return database_.write([&](store::Writer& writer) -> Status {
+    SLIPWAY_ASSIGN(const Part part, load_open_part(writer, node, key));
+    SLIPWAY_ASSIGN(const Run run, load_run(writer, key.run));
+    return take_environment_report(writer, run, key.rank, report);
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "blobs/blob_store.h"
+#include "environments/lock_store.h"
 #include "metrics/metric_store.h"
 #include "protocol/node.h"
 #include "runs/log_store.h"
@@ -45,6 +46,12 @@ class Attempts {
   // path.
   Status take_files(const NodeId& node, const AttemptKey& key, const std::vector<OutputFile>& files,
                     const std::vector<SkippedOutput>& skipped);
+  // What the node resolved the run's environment to. Answers the lock to build from: that of the first node
+  // which reported one for this key and platform.
+  Result<environments::Lock> take_lock(const NodeId& node, const AttemptKey& key,
+                                       const environments::Lock& lock);
+  // What its part runs with, for the run's record.
+  Status take_environment(const NodeId& node, const AttemptKey& key, const json::object& report);
   // The node could not prepare or start its part.
   Status preparation_failed(const NodeId& node, const AttemptKey& key, const std::string& reason);
   // Its journal is stored to the end and its outputs are kept.

@@ -30,7 +30,7 @@ json::object compute_of(const Run& run) {
 
 }  // namespace
 
-json::object diff_runs(const DiffSide& from, const DiffSide& to) {
+json::object diff_runs(const DiffSide& from, const DiffSide& to, json::value environment) {
   json::array code;
   for (const snapshot::FileChange& change : snapshot::diff(from.source, to.source))
     code.push_back(json::object{{"path", change.path}, {"change", snapshot::to_text(change.change)}});
@@ -41,7 +41,7 @@ json::object diff_runs(const DiffSide& from, const DiffSide& to) {
       {"to", to.run.id.str()},
       {"code", std::move(code)},
       {"command", section(to_json(before.command), to_json(after.command))},
-      {"environment", section(json::string(before.environment), json::string(after.environment))},
+      {"environment", std::move(environment)},
       {"variables", section(to_json(before.variables), to_json(after.variables))},
       {"compute", section(compute_of(from.run), compute_of(to.run))},
       {"data", section(to_json(before.inputs), to_json(after.inputs))},

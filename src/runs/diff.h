@@ -17,7 +17,8 @@ struct DiffSide {
   std::map<std::string, double> last_metrics;  // by name
 };
 
+// `environment` is what environment_changes (run_environment.h) says.
 // {"from", "to", "code": [{"path", "change"}], and for each other section null when equal or {"from", "to"}}.
-json::object diff_runs(const DiffSide& from, const DiffSide& to);
+json::object diff_runs(const DiffSide& from, const DiffSide& to, json::value environment);
 
 }  // namespace slipway::runs

@@ -308,7 +308,7 @@ Status delete_run_rows(store::Writer& writer, const Run& run) {
   for (const std::string_view statement :
        {"DELETE FROM run_tags WHERE run_seq = ?", "DELETE FROM run_properties WHERE run_seq = ?",
         "DELETE FROM run_events WHERE run_seq = ?", "DELETE FROM attempt_nodes WHERE run_seq = ?",
-        "DELETE FROM runs WHERE seq = ?"}) {
+        "DELETE FROM run_environments WHERE run_seq = ?", "DELETE FROM runs WHERE seq = ?"}) {
     SLIPWAY_TRY(writer.run(statement, {run.seq}));
   }
   return {};

@@ -4,7 +4,6 @@
 
 #include "base/failpoint.h"
 #include "compute/scheduler.h"
-#include "environments/environment.h"
 #include "runs/job_data.h"
 #include "runs/new_run.h"
 #include "runs/run_table.h"
@@ -13,7 +12,6 @@
 namespace slipway::runs {
 
 Status Submissions::prepare(Submission& submission) const {
-  SLIPWAY_TRY(environments::check_environment(submission.job.environment));
   SLIPWAY_ASSIGN(const auto cluster,
                  orchestrator_.cluster_view({submission.workspace, submission.job.compute}));
   SLIPWAY_TRY(compute::check_fits(submission.job, cluster));
@@ -23,8 +21,27 @@ Status Submissions::prepare(Submission& submission) const {
   return check_snapshot(database_, submission.workspace, submission.job.snapshot);
 }
 
+Status Submissions::decide_environment(const Submission& submission, environments::Resolved& resolved,
+                                       std::string& pinned_lock) const {
+  return database_.read([&](store::Reader& reader) -> Status {
+    std::optional<RunEnvironment> original;
+    if (submission.rerun_of) {
+      SLIPWAY_ASSIGN(const Run repeated, load_run(reader, submission.workspace, *submission.rerun_of));
+      SLIPWAY_ASSIGN(original, load_run_environment(reader, repeated));
+    }
+    SLIPWAY_ASSIGN(resolved, resolve_for(reader, submission.workspace, submission.job.environment,
+                                         original ? &*original : nullptr));
+    if (original) pinned_lock = lock_of(*original);
+    return {};
+  });
+}
+
 Result<Submitted> Submissions::submit(Submission submission) {
   SLIPWAY_TRY(prepare(submission));
+  environments::Resolved environment;
+  std::string pinned_lock;
+  SLIPWAY_TRY(decide_environment(submission, environment, pinned_lock));
+  submission.job.environment = environment.reference();
   Submitted result;
   SLIPWAY_TRY(database_.write([&](store::Writer& writer) -> Status {
     result = {};
@@ -44,8 +61,10 @@ Result<Submitted> Submissions::submit(Submission submission) {
     run.submitted_by = submission.submitted_by;
     run.rerun_of = submission.rerun_of;
     run.parent = submission.parent;
+    if (!environment.note.empty()) run.warnings.push_back(environment.note);
     SLIPWAY_TRY(add_run(writer, run));
     SLIPWAY_TRY(record_inputs(writer, run));
+    SLIPWAY_TRY(store_run_environment(writer, run, environment, pinned_lock));
     SLIPWAY_TRY(store::remember_made(writer, submission.request, run.id.str(), now));
     auto verdict = orchestrator_.transitions().apply(
         writer, run, {.kind = EventKind::kAccepted, .reason = "", .outcome = {}});

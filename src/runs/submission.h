@@ -6,6 +6,7 @@
 
 #include "runs/orchestrator.h"
 #include "runs/run.h"
+#include "runs/run_environment.h"
 #include "store/idempotency.h"
 
 namespace slipway::runs {
@@ -38,6 +39,9 @@ class Submissions {
  private:
   // Checks it, and writes into the job which versions it means.
   Status prepare(Submission& submission) const;
+  // What the run will have: the original's, for one that repeats another.
+  Status decide_environment(const Submission& submission, environments::Resolved& resolved,
+                            std::string& pinned_lock) const;
 
   store::Database& database_;
   Orchestrator& orchestrator_;

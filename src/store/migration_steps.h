@@ -7,5 +7,6 @@ namespace slipway::store {
 
 extern const std::string_view kHistoryStep;
 extern const std::string_view kDataStep;
+extern const std::string_view kEnvironmentsStep;
 
 }  // namespace slipway::store

@@ -242,6 +242,7 @@ const std::vector<Migration>& migrations() {
       {.version = 1, .name = "foundation", .sql = kFoundation},
       {.version = 2, .name = "history", .sql = kHistoryStep},
       {.version = 3, .name = "data", .sql = kDataStep},
+      {.version = 4, .name = "environments", .sql = kEnvironmentsStep},
   };
   return steps;
 }
