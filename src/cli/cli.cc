@@ -33,6 +33,7 @@ void add_all_commands(Command root, Context& context) {
   add_submit_command(root, context);
   add_run_commands(root, context);
   add_experiment_commands(root, context);
+  add_environment_commands(root, context);
   add_compute_commands(root, context);
   add_data_commands(root, context);
   add_datastore_commands(root, context);

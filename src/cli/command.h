@@ -28,6 +28,7 @@ enum class Completes {
   kFolder,
   kRun,
   kCluster,
+  kEnvironment,
   kExperiment,
   kWorkspace,
   kToken,

@@ -26,6 +26,7 @@ void complete_value(Completion& completion, const Argument& argument, std::strin
       return;
     case Completes::kRun: add("latest", "the newest run"); [[fallthrough]];
     case Completes::kCluster:
+    case Completes::kEnvironment:
     case Completes::kExperiment:
     case Completes::kWorkspace:
     case Completes::kToken:

@@ -10,6 +10,7 @@
 #include "cli/quantities.h"
 #include "cli/session.h"
 #include "client/connection.h"
+#include "environments/curated.h"
 
 namespace slipway::cli {
 namespace {
@@ -28,6 +29,7 @@ Names names_of(Completes kind, const client::Connection& connection) {
   switch (kind) {
     case Completes::kRun: return {connection.in_workspace("/runs"), "id", "state"};
     case Completes::kCluster: return {connection.in_workspace("/compute"), "name", "priority"};
+    case Completes::kEnvironment: return {connection.in_workspace("/environments"), "name", "description"};
     case Completes::kExperiment: return {connection.in_workspace("/experiments"), "name", ""};
     case Completes::kWorkspace: return {"/api/v1/workspaces", "name", "description"};
     case Completes::kToken: return {"/api/v1/tokens", "id", "name"};
@@ -35,6 +37,13 @@ Names names_of(Completes kind, const client::Connection& connection) {
     case Completes::kDataset: return {connection.in_workspace("/data"), "name", "description"};
     default: return {};
   }
+}
+
+// Those that are shipped stand in the program itself.
+void add_shipped(std::vector<Candidate>& found) {
+  for (const environments::CuratedEnvironment& curated : environments::curated_environments())
+    if (found.empty() || found.back().word != curated.name)
+      found.push_back({curated.name, curated.description});
 }
 
 std::vector<Candidate> ask_server(const Context& context, Completes kind) {
@@ -54,6 +63,7 @@ std::vector<Candidate> ask_server(const Context& context, Completes kind) {
     found.push_back({text_at(object, names.name_field),
                      names.about_field.empty() ? "" : text_at(object, names.about_field)});
   }
+  if (kind == Completes::kEnvironment) add_shipped(found);
   return found;
 }
 

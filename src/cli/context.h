@@ -37,6 +37,7 @@ struct Context {
 void add_server_commands(Command root, Context& context);  // up, down, server, agent, supervise
 void add_submit_command(Command root, Context& context);
 void add_run_commands(Command root, Context& context);
+void add_environment_commands(Command root, Context& context);
 void add_compute_commands(Command root, Context& context);
 void add_data_commands(Command root, Context& context);
 void add_datastore_commands(Command root, Context& context);

@@ -121,6 +121,16 @@ Check check_containers() {
           .fix = "apt install podman"};
 }
 
+Check check_conda() {
+  for (const char* name : {"micromamba", "mamba", "conda", "pixi"})
+    if (find_program(name)) return check_program({name, "--version", "", ""});
+  return {
+      .name = "conda",
+      .health = Health::kMissing,
+      .detail = "none of micromamba, mamba, conda, pixi: packages of conda files are taken from PyPI by uv",
+      .fix = "curl -Ls https://micro.mamba.pm/api/micromamba/linux-64/latest | tar -xj bin/micromamba"};
+}
+
 Check check_gpus() {
   Check check{.name = "NVIDIA driver", .detail = "", .fix = ""};
   const std::string driver = small_file("/proc/driver/nvidia/version");
@@ -220,6 +230,7 @@ std::vector<Check> all_checks(const Context& context) {
       {"uv", "--version", "builds Python environments quickly", "python3 -m pip install uv"},
   };
   for (const Program& program : kPrograms) checks.push_back(check_program(program));
+  checks.push_back(check_conda());
   checks.push_back(check_containers());
   checks.push_back(check_program(
       {"sbatch", "--version", "only for clusters that are Slurm's", "apt install slurm-client"}));

@@ -13,6 +13,8 @@
 #include "cli/nearest.h"
 #include "cli/quantities.h"
 #include "cli/words.h"
+#include "environments/definition_files.h"
+#include "protocol/environment.h"
 
 namespace slipway::cli {
 namespace {
@@ -32,7 +34,7 @@ class Reader {
                        {"experiment", name(fields_.experiment, "experiment")},
                        {"name", text(fields_.name)},
                        {"compute", name(fields_.compute, "cluster")},
-                       {"environment", name(fields_.environment, "environment")},
+                       {"environment", [this](const YAML::Node& node) { return environment(node); }},
                        {"nodes", whole(fields_.nodes, 1)},
                        {"attempts", whole(fields_.attempts, 1)},
                        {"timeout", duration(fields_.timeout)},
@@ -105,10 +107,19 @@ class Reader {
   Setter name(std::optional<std::string>& target, std::string what) const {
     return [this, &target, what = std::move(what)](const YAML::Node& node) -> Status {
       SLIPWAY_TRY(scalar(node, target.emplace()));
-      if (const Status good = check_name(*target, what, what == "environment" ? 128 : 64); !good)
-        return placed(node, good.error());
+      if (const Status good = check_name(*target, what); !good) return placed(node, good.error());
       return {};
     };
+  }
+
+  // The name of an environment, or a file that describes one, beside the job file.
+  Status environment(const YAML::Node& node) const {
+    std::string value;
+    SLIPWAY_TRY(scalar(node, value));
+    fields_.environment = value;
+    if (value.starts_with("./") || environments::kind_of_definition_file(value)) return {};
+    if (const auto good = parse_environment_reference(value); !good) return placed(node, good.error());
+    return {};
   }
 
   Setter whole(std::optional<int>& target, int least) const {

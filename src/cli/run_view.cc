@@ -73,6 +73,16 @@ std::string lines_of(const json::array& array) {
   return text;
 }
 
+// "tf:3, built by uv with python 3.11.2 from lock 3f9a2b7c61d0"
+std::string environment_text(const json::object& job, const json::object& environment) {
+  std::string text = text_at(job, "environment");
+  if (!text_at(environment, "builder").empty()) text += ", built by " + text_at(environment, "builder");
+  if (!text_at(environment, "python").empty()) text += " with python " + text_at(environment, "python");
+  if (!text_at(environment, "lock_digest").empty())
+    text += " from lock " + text_at(environment, "lock_digest").substr(0, 12);
+  return text;
+}
+
 bool is_interactive(const json::object& run) {
   return text_at(run, "type") == "interactive";
 }
@@ -117,7 +127,9 @@ void add_job_facts(Facts& facts, const json::object& run, const json::object& jo
                                                 resources_text(object_at(job, "resources")))
                                   : resources_text(object_at(job, "resources")));
   if (!array_at(run, "nodes").empty()) facts.add("ran on", lines_of(array_at(run, "nodes")));
-  facts.add("environment", text_at(job, "environment"));
+  facts.add("environment", environment_text(job, object_at(run, "environment")));
+  for (const std::string& sentence : texts_at(object_at(run, "environment"), "applied"))
+    facts.add("substituted", sentence);
   if (const std::string inputs = inputs_text(run); !inputs.empty()) facts.add("inputs", inputs);
   if (const std::string outputs = outputs_text(run); !outputs.empty()) facts.add("outputs", outputs);
   const double timeout = number_at(job, "timeout_seconds").value_or(0);

@@ -8,6 +8,7 @@
 #include "cli/answer.h"
 #include "cli/context.h"
 #include "cli/data_flags.h"
+#include "cli/environments.h"
 #include "cli/follow.h"
 #include "cli/job_file.h"
 #include "cli/quantities.h"
@@ -173,6 +174,21 @@ Result<JobFields> gather(const SubmitOptions& options, JobFields& file) {
   return fields;
 }
 
+// An --env that is a file is read before anything is sent, and taken out of the fields.
+Result<std::optional<EnvironmentDefinition>> environment_from_file(const SubmitOptions& options,
+                                                                   JobFields& fields) {
+  if (!fields.environment) return std::nullopt;
+  // What a job file names lies beside it.
+  const bool beside_file = !options.flags.environment && !options.job_file.empty();
+  const fs::path folder = beside_file ? fs::path(options.job_file).parent_path() : fs::path();
+  const std::string path = (folder / *fields.environment).string();
+  if (!names_definition_file(*fields.environment) && !names_definition_file(path)) return std::nullopt;
+  EnvironmentDefinition definition;
+  SLIPWAY_TRY(add_file_to_definition(path, definition));
+  fields.environment.reset();
+  return definition;
+}
+
 void say_submitted(Context& context, const json::object& run, bool follow) {
   const std::string id = text_at(run, "id");
   for (const std::string& warning : texts_at(run, "warnings"))
@@ -191,13 +207,19 @@ void say_submitted(Context& context, const json::object& run, bool follow) {
 
 Result<int> submit(Context& context, const SubmitOptions& options) {
   JobFields file;
-  SLIPWAY_ASSIGN(const JobFields fields, gather(options, file));
+  SLIPWAY_ASSIGN(JobFields fields, gather(options, file));
+  SLIPWAY_ASSIGN(const auto definition, environment_from_file(options, fields));
   SLIPWAY_ASSIGN(Job job, to_job(fields));
   SLIPWAY_ASSIGN(const std::optional<fs::path> folder, source_folder(context, options, file));
   SLIPWAY_TRY(check_script(folder ? &*folder : nullptr, nullptr, job.command));
   SLIPWAY_ASSIGN(Session session, Session::open(context));
   // Asked before anything is sent: an unknown cluster then leaves nothing behind.
   SLIPWAY_TRY(session.get(session.in_workspace("/compute/" + http::percent_encode(job.compute.str()))));
+  if (definition) {
+    SLIPWAY_ASSIGN(job.environment, register_anonymous(session, *definition));
+  } else if (job.environment != "system") {
+    SLIPWAY_TRY(session.get(environment_path(session, job.environment)));
+  }
   if (folder) {
     SLIPWAY_ASSIGN(const client::Source source, send_folder(context, session, *folder));
     SLIPWAY_TRY(check_script(&*folder, &source.manifest, job.command));
@@ -223,6 +245,7 @@ void add_submit_command(Command root, Context& context) {
                                  "slipway submit --experiment digits --follow -- python train.py --epochs 3");
   command.example("slipway submit job.yaml --var EPOCHS=10 --tag owner=me");
   command.example("slipway submit --input mnist=mount:mnist:2 -- python train.py --data '${inputs.mnist}'");
+  command.example("slipway submit --env ./requirements.txt --follow -- python train.py");
   command.example("RUN=$(slipway submit --compute gpu --gpus 1 -- python train.py)");
   command.positional("JOB.YAML", options->job_file, "a job file; options given here win over it",
                      Completes::kFile, false);
@@ -234,7 +257,10 @@ void add_submit_command(Command root, Context& context) {
   command.option("--name", flags.name, "TEXT", "a name to show");
   command.option("--compute,-c", flags.compute, "NAME", "the cluster to run on (local)", Completes::kCluster);
   command.option("--nodes", flags.nodes, "N", "how many nodes (1)");
-  command.option("--env", flags.environment, "NAME", "the environment (system)");
+  command.option(
+      "--env", flags.environment, "NAME",
+      "the environment (system): NAME, NAME:VERSION, curated/NAME, or a file such as ./requirements.txt",
+      Completes::kEnvironment);
   command.option("--tag,-t", flags.tags, "NAME=VALUE", "a tag; may be repeated");
   command.option("--var", flags.variables, "NAME=VALUE",
                  "an environment variable of the job; may be repeated");

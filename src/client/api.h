@@ -26,6 +26,7 @@
 #include "client/connection.h"
 #include "client/requests.h"
 #include "client/streams.h"
+#include "protocol/environment.h"
 #include "protocol/job.h"
 
 namespace slipway::client {
@@ -114,6 +115,17 @@ class Api {
   Status log_metrics(std::string_view id, const json::array& points);
   Result<json::array> files(std::string_view id, std::string_view prefix = "");
   Result<json::array> resources(std::string_view id);
+
+  // Environments; a reference is NAME, NAME:VERSION or curated/NAME
+  Result<json::array> environments();
+  Result<json::object> environment(std::string_view reference);
+  Result<json::array> environment_versions(std::string_view name);
+  Result<json::array> environment_locks(std::string_view reference);
+  // Without a name it is anonymous; the same definition again is the same version.
+  Result<json::object> create_environment(const EnvironmentDefinition& definition,
+                                          std::string_view name = "");
+  Result<json::object> diff_environments(std::string_view from, std::string_view to);
+  Status delete_environment(std::string_view reference);
 
   // Compute
   Result<json::array> clusters();

@@ -21,8 +21,9 @@ Status check_word(const std::string& word, std::string_view field) {
               fmt::format("the lock: field '{}' must be a word of at most {} characters", field, kMaxWord));
 }
 
-Result<std::vector<Lock>> select(store::Reader& reader, std::string_view rest, const store::Values& values) {
-  std::vector<Lock> found;
+Result<std::vector<StoredLock>> select(store::Reader& reader, std::string_view rest,
+                                       const store::Values& values) {
+  std::vector<StoredLock> found;
   SLIPWAY_TRY(reader.query(
       fmt::format(
           "SELECT key, platform, builder, lock, digest, created_at, current FROM environment_locks WHERE {}",
@@ -41,8 +42,8 @@ Result<std::vector<Lock>> select(store::Reader& reader, std::string_view rest, c
 
 }  // namespace
 
-Result<Lock> lock_from_json(const json::object& object) {
-  Lock lock;
+Result<StoredLock> lock_from_json(const json::object& object) {
+  StoredLock lock;
   JsonFields fields(object, "the lock");
   fields.required("key", lock.key);
   fields.required("platform", lock.platform);
@@ -57,7 +58,7 @@ Result<Lock> lock_from_json(const json::object& object) {
   return lock;
 }
 
-json::object to_json(const Lock& lock) {
+json::object to_json(const StoredLock& lock) {
   return {{"key", lock.key},
           {"platform", lock.platform},
           {"builder", lock.builder},
@@ -66,7 +67,8 @@ json::object to_json(const Lock& lock) {
           {"lock", lock.text}};
 }
 
-Result<Lock> take_lock(store::Writer& writer, const WorkspaceName& workspace, Lock lock, Timestamp now) {
+Result<StoredLock> take_lock(store::Writer& writer, const WorkspaceName& workspace, StoredLock lock,
+                             Timestamp now) {
   SLIPWAY_ASSIGN(auto current,
                  select(writer, "workspace = ? AND key = ? AND platform = ? AND current = 1 LIMIT 1",
                         {workspace, lock.key, lock.platform}));
@@ -82,17 +84,17 @@ Result<Lock> take_lock(store::Writer& writer, const WorkspaceName& workspace, Lo
   return lock;
 }
 
-Result<std::vector<Lock>> current_locks(store::Reader& reader, const WorkspaceName& workspace,
-                                        const std::string& key) {
+Result<std::vector<StoredLock>> current_locks(store::Reader& reader, const WorkspaceName& workspace,
+                                              const std::string& key) {
   return select(reader, "workspace = ? AND key = ? AND current = 1 ORDER BY created_at DESC, platform",
                 {workspace, key});
 }
 
-Result<std::optional<Lock>> lock_of_digest(store::Reader& reader, const WorkspaceName& workspace,
-                                           const std::string& key, const std::string& digest) {
+Result<std::optional<StoredLock>> lock_of_digest(store::Reader& reader, const WorkspaceName& workspace,
+                                                 const std::string& key, const std::string& digest) {
   SLIPWAY_ASSIGN(auto found, select(reader, "workspace = ? AND key = ? AND digest = ? LIMIT 1",
                                     {workspace, key, digest}));
-  if (found.empty()) return std::optional<Lock>();
+  if (found.empty()) return std::optional<StoredLock>();
   return std::optional(std::move(found.front()));
 }
 

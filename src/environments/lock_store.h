@@ -13,7 +13,7 @@
 
 namespace slipway::environments {
 
-struct Lock {
+struct StoredLock {
   std::string key;
   std::string platform;
   std::string builder;
@@ -25,17 +25,18 @@ struct Lock {
 
 // The fields of an agent's report, checked: a key, a platform and a builder that are words, a text of at most
 // 4 MiB. kInvalidArgument.
-Result<Lock> lock_from_json(const json::object& object);
-json::object to_json(const Lock& lock);
+Result<StoredLock> lock_from_json(const json::object& object);
+json::object to_json(const StoredLock& lock);
 
 // Makes `lock` the current one unless there is one; answers which is current now.
-Result<Lock> take_lock(store::Writer& writer, const WorkspaceName& workspace, Lock lock, Timestamp now);
+Result<StoredLock> take_lock(store::Writer& writer, const WorkspaceName& workspace, StoredLock lock,
+                             Timestamp now);
 // The current ones of all platforms, newest first.
-Result<std::vector<Lock>> current_locks(store::Reader& reader, const WorkspaceName& workspace,
-                                        const std::string& key);
+Result<std::vector<StoredLock>> current_locks(store::Reader& reader, const WorkspaceName& workspace,
+                                              const std::string& key);
 // One that is or was current.
-Result<std::optional<Lock>> lock_of_digest(store::Reader& reader, const WorkspaceName& workspace,
-                                           const std::string& key, const std::string& digest);
+Result<std::optional<StoredLock>> lock_of_digest(store::Reader& reader, const WorkspaceName& workspace,
+                                                 const std::string& key, const std::string& digest);
 // The next build resolves anew. The number of locks that were current.
 Result<int64_t> forget_locks(store::Writer& writer, const WorkspaceName& workspace, const std::string& key);
 

@@ -17,8 +17,8 @@ namespace slipway::routes {
 namespace {
 
 using environments::Environment;
-using environments::Lock;
 using environments::Resolved;
+using environments::StoredLock;
 using http::Access;
 using http::Method;
 using http::Request;
@@ -185,7 +185,7 @@ Result<Response> remove(Services& services, const Request& request) {
   return http::empty_response();
 }
 
-json::object with_packages(const Lock& lock) {
+json::object with_packages(const StoredLock& lock) {
   json::object object = environments::to_json(lock);
   json::object packages;
   for (const auto& [name, version] : environments::packages_of_lock(lock.text)) packages[name] = version;
@@ -199,7 +199,7 @@ Result<Response> locks(Services& services, const Request& request) {
     SLIPWAY_ASSIGN(const Resolved resolved, environment_of(reader, request));
     SLIPWAY_ASSIGN(const auto found,
                    environments::current_locks(reader, workspace_of(request), resolved.key));
-    for (const Lock& lock : found) items.push_back(with_packages(lock));
+    for (const StoredLock& lock : found) items.push_back(with_packages(lock));
     return {};
   }));
   return page(std::move(items));
@@ -216,7 +216,7 @@ Result<Response> forget(Services& services, const Request& request) {
 
 struct DiffSide {
   Resolved resolved;
-  std::vector<Lock> locks;
+  std::vector<StoredLock> locks;
 };
 
 json::value section(const json::value& from, const json::value& to) {

@@ -132,8 +132,9 @@ Result<Response> files(Services& services, const Request& request) {
 Result<Response> environment_lock(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const AttemptKey key, attempt_of(request));
   SLIPWAY_ASSIGN(const json::object body, body_of(request, "the lock"));
-  SLIPWAY_ASSIGN(const environments::Lock lock, environments::lock_from_json(body));
-  SLIPWAY_ASSIGN(const environments::Lock current, services.attempts.take_lock(node_of(request), key, lock));
+  SLIPWAY_ASSIGN(const environments::StoredLock lock, environments::lock_from_json(body));
+  SLIPWAY_ASSIGN(const environments::StoredLock current,
+                 services.attempts.take_lock(node_of(request), key, lock));
   return http::json_response(environments::to_json(current));
 }
 

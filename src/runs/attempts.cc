@@ -132,9 +132,9 @@ Status Attempts::take_files(const NodeId& node, const AttemptKey& key, const std
   });
 }
 
-Result<environments::Lock> Attempts::take_lock(const NodeId& node, const AttemptKey& key,
-                                               const environments::Lock& lock) {
-  environments::Lock current;
+Result<environments::StoredLock> Attempts::take_lock(const NodeId& node, const AttemptKey& key,
+                                                     const environments::StoredLock& lock) {
+  environments::StoredLock current;
   SLIPWAY_TRY(database_.write([&](store::Writer& writer) -> Status {
     SLIPWAY_ASSIGN(const Part part, load_open_part(writer, node, key));
     SLIPWAY_ASSIGN(const Run run, load_run(writer, key.run));

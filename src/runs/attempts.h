@@ -48,8 +48,8 @@ class Attempts {
                     const std::vector<SkippedOutput>& skipped);
   // What the node resolved the run's environment to. Answers the lock to build from: that of the first node
   // which reported one for this key and platform.
-  Result<environments::Lock> take_lock(const NodeId& node, const AttemptKey& key,
-                                       const environments::Lock& lock);
+  Result<environments::StoredLock> take_lock(const NodeId& node, const AttemptKey& key,
+                                             const environments::StoredLock& lock);
   // What its part runs with, for the run's record.
   Status take_environment(const NodeId& node, const AttemptKey& key, const json::object& report);
   // The node could not prepare or start its part.
