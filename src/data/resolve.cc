@@ -17,7 +17,10 @@ namespace slipway::data {
 namespace {
 
 constexpr size_t kBuffer = 256 << 10;
-constexpr unsigned kMostThreads = 8;
+// Files are waited for, not only worked on: more threads than cores, so that a slow disk is kept busy.
+constexpr unsigned kThreadsForEachCore = 4;
+constexpr unsigned kMostThreads = 16;
+constexpr size_t kMostConnections = 8;
 constexpr std::string_view kWildcards = "*?[";
 
 // A file before its content is known. The manifest's path is its place in the layout.
@@ -49,7 +52,8 @@ class Resolver {
  public:
   Resolver(const Definition& definition, const OpenByName& open, unsigned threads)
       : definition_(definition), open_(open), threads_(threads) {
-    if (threads_ == 0) threads_ = std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads);
+    if (threads_ == 0)
+      threads_ = std::clamp(kThreadsForEachCore * std::thread::hardware_concurrency(), 1U, kMostThreads);
   }
 
   Result<Manifest> run() {
@@ -137,7 +141,7 @@ class Resolver {
     std::vector<Found*> waiting;
     for (Found& found : found_)
       if (!found.item.empty()) waiting.push_back(&found);
-    std::vector<HttpFiles> readers(std::min<size_t>(kMostThreads, waiting.size()));
+    std::vector<HttpFiles> readers(std::min(kMostConnections, waiting.size()));
     return snapshot::parallel_for(waiting.size(), readers.size(), [&](size_t worker, size_t i) -> Status {
       SLIPWAY_ASSIGN(const Url url, parse_url(waiting[i]->item));
       auto object = readers[worker].stat(url);

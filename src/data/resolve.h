@@ -25,7 +25,7 @@ using OpenByName = std::function<Result<OpenDatastore>(const std::string& name)>
 
 // kNotFound, naming the path, for one that yields no file; kInvalidArgument, naming the file, for one that
 // cannot be used (a link that leaves, no permission), and for operations that leave nothing; kConflict for a
-// file that keeps changing. Uses `threads` threads; 0: one for each core, 8 at most.
+// file that keeps changing. Uses `threads` threads; 0: a few for each core.
 Result<Manifest> resolve(const Definition& definition, const OpenByName& open, unsigned threads = 0);
 
 // The files that the operations leave of a manifest, for a dataset made from another's version.
