@@ -14,10 +14,4 @@ Status check_environment(std::string_view name) {
       "use 'system', the interpreters and libraries installed on the node; it is the only one so far");
 }
 
-Result<PreparedEnvironment> prepare(std::string_view name, const BuildLog& log) {
-  SLIPWAY_TRY(check_environment(name));
-  (void)log;
-  return PreparedEnvironment{};
-}
-
 }  // namespace slipway::environments

@@ -6,14 +6,8 @@
 namespace slipway::environments {
 namespace {
 
-TEST(Environment, SystemIsThereAndAddsNothing) {
+TEST(Environment, SystemIsThere) {
   EXPECT_TRUE(check_environment("system"));
-  std::string said;
-  const auto prepared = prepare("system", [&](std::string_view line) { said += line; });
-  ASSERT_TRUE(prepared);
-  EXPECT_EQ(prepared->path_prefix, "");
-  EXPECT_TRUE(prepared->variables.empty());
-  EXPECT_EQ(said, "") << "nothing is built, so nothing is said";
 }
 
 TEST(Environment, AnUnknownOneIsRefusedWithWhatThereIs) {
@@ -22,7 +16,6 @@ TEST(Environment, AnUnknownOneIsRefusedWithWhatThereIs) {
   EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
   EXPECT_THAT(status.error().message, testing::HasSubstr("'pytorch-2.1'"));
   EXPECT_THAT(status.error().next, testing::HasSubstr("'system'"));
-  EXPECT_FALSE(prepare("pytorch-2.1", [](std::string_view) { FAIL() << "nothing is to be built"; }));
 }
 
 TEST(Environment, ANameThatIsAPathIsRefused) {

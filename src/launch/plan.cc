@@ -72,6 +72,10 @@ std::map<std::string, std::string> build_environment(const AttemptOrder& order, 
   for (const auto& [name, value] : azure_variables(order, site.url)) environment[name] = value;
   for (const auto& [name, value] : launch.variables) environment[name] = value;
   for (const auto& [name, value] : order.job.variables) environment[name] = value;
+  if (!site.python_packages.empty()) {
+    std::string& path = environment["PYTHONPATH"];
+    path += (path.empty() ? "" : ":") + site.python_packages;
+  }
   for (const auto& [name, value] : in_job_variables(order, site, plan)) environment[name] = value;
   return environment;
 }
@@ -109,7 +113,9 @@ Result<SupervisorSpec> supervisor_spec(const AttemptOrder& order, const LaunchSi
       .timeout = order.job.timeout,
       .grace = order.job.grace,
       .log_quota_bytes = order.log_quota_bytes,
-      .gpu_indices = order.gpu_indices};
+      .gpu_indices = order.gpu_indices,
+      .overlays = site.overlays,
+      .root = site.root};
 }
 
 }  // namespace slipway::launch

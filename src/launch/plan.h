@@ -23,7 +23,10 @@ struct LaunchSite {
   std::string mark;                                // see SupervisorSpec::mark
   std::string path_prefix;                         // of the prepared environment: folders before PATH
   std::map<std::string, std::string> variables;    // of the prepared environment
-  std::string program_folder = "";  // where this program is: behind PATH, so that jobs find `slipway log`
+  std::string program_folder = "";   // where this program is: behind PATH, so that jobs find `slipway log`
+  std::string python_packages = "";  // Slipway's own: behind PYTHONPATH, so that jobs can import them
+  std::vector<Overlay> overlays = {};
+  std::optional<Root> root = {};
 };
 
 struct LaunchPlan {

@@ -37,6 +37,57 @@ Result<std::vector<int>> numbers_from_json(const json::array& array) {
   return numbers;
 }
 
+json::object to_json(const Overlay& overlay) {
+  return {{"folder", overlay.folder}, {"upper", overlay.upper}, {"work", overlay.work}};
+}
+
+json::array to_json(const std::vector<Overlay>& overlays) {
+  json::array array;
+  for (const Overlay& overlay : overlays) array.emplace_back(to_json(overlay));
+  return array;
+}
+
+json::object to_json(const Root& root) {
+  return {{"files", to_json(root.files)},
+          {"mount", root.mount},
+          {"binds", slipway::to_json(root.binds)},
+          {"shm_bytes", root.shm_bytes}};
+}
+
+Result<Overlay> overlay_from_json(const json::object& object) {
+  Overlay overlay;
+  JsonFields fields(object, "an overlay of the supervisor's order");
+  fields.required("folder", overlay.folder);
+  fields.required("upper", overlay.upper);
+  fields.required("work", overlay.work);
+  SLIPWAY_TRY(fields.finish_lenient());
+  return overlay;
+}
+
+Result<std::vector<Overlay>> overlays_from_json(const json::array& array) {
+  std::vector<Overlay> overlays;
+  for (const json::value& item : array) {
+    if (!item.is_object())
+      return fail(ErrorCode::kInvalidArgument, "the supervisor's order: 'overlays' must hold objects");
+    SLIPWAY_ASSIGN(Overlay overlay, overlay_from_json(item.get_object()));
+    overlays.push_back(std::move(overlay));
+  }
+  return overlays;
+}
+
+Result<Root> root_from_json(const json::object& object) {
+  Root root;
+  json::object files;
+  JsonFields fields(object, "the root of the supervisor's order");
+  fields.required("files", files);
+  fields.required("mount", root.mount);
+  fields.optional("binds", root.binds);
+  fields.optional("shm_bytes", root.shm_bytes);
+  SLIPWAY_TRY(fields.finish_lenient());
+  SLIPWAY_ASSIGN(root.files, overlay_from_json(files));
+  return root;
+}
+
 Result<json::object> read_document(const std::filesystem::path& folder) {
   SLIPWAY_ASSIGN(const std::string text, read_file(folder / "spec.json"));
   return parse_json_object(text, "spec.json");
@@ -57,7 +108,9 @@ json::object to_json(const SupervisorSpec& spec) {
       {"timeout_seconds", seconds(spec.timeout)},
       {"grace_seconds", seconds(spec.grace)},
       {"log_quota_bytes", spec.log_quota_bytes},
-      {"gpu_indices", to_json(spec.gpu_indices)}};
+      {"gpu_indices", to_json(spec.gpu_indices)},
+      {"overlays", to_json(spec.overlays)},
+      {"root", spec.root ? json::value(to_json(*spec.root)) : json::value(nullptr)}};
 }
 
 Result<SupervisorSpec> supervisor_spec_from_json(const json::object& object) {
@@ -65,6 +118,7 @@ Result<SupervisorSpec> supervisor_spec_from_json(const json::object& object) {
   json::object key;
   json::object limits;
   json::array gpus;
+  json::array overlays;
   double timeout = 0;
   double grace = 10;
   JsonFields fields(object, "the supervisor's order");
@@ -79,6 +133,7 @@ Result<SupervisorSpec> supervisor_spec_from_json(const json::object& object) {
   fields.optional("grace_seconds", grace);
   fields.optional("log_quota_bytes", spec.log_quota_bytes);
   fields.optional("gpu_indices", gpus);
+  fields.optional("overlays", overlays);
   SLIPWAY_TRY(fields.finish_lenient());
 
   JsonFields limit_fields(limits, "the supervisor's limits");
@@ -91,6 +146,10 @@ Result<SupervisorSpec> supervisor_spec_from_json(const json::object& object) {
     return fail(ErrorCode::kInvalidArgument, "the supervisor's order names no program");
   SLIPWAY_ASSIGN(spec.key, attempt_key_from_json(key));
   SLIPWAY_ASSIGN(spec.gpu_indices, numbers_from_json(gpus));
+  SLIPWAY_ASSIGN(spec.overlays, overlays_from_json(overlays));
+  if (const json::value* root = object.if_contains("root"); root != nullptr && root->is_object()) {
+    SLIPWAY_ASSIGN(spec.root, root_from_json(root->get_object()));
+  }
   spec.timeout = from_seconds(timeout);
   spec.grace = from_seconds(grace);
   return spec;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,24 @@ struct ProcessLimits {
   bool operator==(const ProcessLimits&) const = default;
 };
 
+// A folder of which the job gets a copy of its own that costs nothing until it writes there. All absolute.
+struct Overlay {
+  std::string folder;
+  std::string upper;  // where what it writes goes
+  std::string work;   // the kernel's own, on the same file system
+  bool operator==(const Overlay&) const = default;
+};
+
+// Another file system for the job: a private copy of the files of an image, with places of this machine in
+// it.
+struct Root {
+  Overlay files;                   // files.folder: what the image unpacked to
+  std::string mount;               // an empty folder, where it is put together
+  std::vector<std::string> binds;  // folders and files of this machine that appear at the same places in it
+  uint64_t shm_bytes = 0;          // of /dev/shm; 0: the system's half of the memory
+  bool operator==(const Root&) const = default;
+};
+
 struct SupervisorSpec {
   AttemptKey key;
   std::string mark;               // unique to the attempt; also stands in `environment`
@@ -43,12 +62,15 @@ struct SupervisorSpec {
   Duration grace = std::chrono::seconds(10);  // between SIGTERM and SIGKILL
   uint64_t log_quota_bytes = 0;               // of all log streams together; 0: none
   std::vector<int> gpu_indices;               // whose use is sampled
+  std::vector<Overlay> overlays;              // in a mount namespace of the attempt's own
+  std::optional<Root> root;                   // the same; argv[0] is looked up there
   bool operator==(const SupervisorSpec&) const = default;
 };
 
 // {"key": {run, attempt, rank}, "mark", "argv": [], "environment": {}, "work", "socket",
 //  "limits": {"memory_bytes", "cpus", "pids"}, "timeout_seconds", "grace_seconds", "log_quota_bytes",
-//  "gpu_indices": []}
+//  "gpu_indices": [], "overlays": [{"folder", "upper", "work"}],
+//  "root": {"files": {...}, "mount", "binds": [], "shm_bytes"}}
 json::object to_json(const SupervisorSpec& spec);
 // Fields this program does not know are let pass: a newer agent may have written them.
 Result<SupervisorSpec> supervisor_spec_from_json(const json::object& object);

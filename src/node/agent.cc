@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "node/private_mounts.h"
 #include "node/process_group.h"
 
 namespace slipway::node {
@@ -40,7 +41,8 @@ class Agent::Parts {
              .folders = folders,
              .watch = watch,
              .preparations = preparations,
-             .uploads = uploads},
+             .uploads = uploads,
+             .private_mounts = private_mounts_work(paths.folder())},
         attempts(site, [this] { wakeup.raise(); }),
         intake(paths, config, server, attempts, options.order_times, [this] { wakeup.raise(); }) {}
 

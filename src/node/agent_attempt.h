@@ -59,6 +59,7 @@ struct AttemptSite {
   JournalWatch& watch;
   std::counting_semaphore<>& preparations;  // how many prepare at a time
   std::counting_semaphore<>& uploads;       // how many keep outputs while their job runs
+  bool private_mounts = false;              // jobs can have copies of their own of shared folders
 };
 
 class HeldAttempt {

@@ -5,10 +5,11 @@
 #include <unistd.h>
 
 #include "base/random.h"
-#include "environments/environment.h"
+#include "base/subprocess.h"
+#include "bundle/wheels.h"
 #include "launch/plan.h"
 #include "node/agent_attempt.h"
-#include "node/agent_preparation.h"
+#include "node/agent_environment.h"
 
 namespace slipway::node {
 namespace {
@@ -33,16 +34,6 @@ class Turn {
 std::string own_program_folder() {
   std::error_code unknown;
   return std::filesystem::read_symlink("/proc/self/exe", unknown).parent_path().string();
-}
-
-std::map<std::string, std::string> own_environment() {
-  std::map<std::string, std::string> variables;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const size_t equals = text.find('=');
-    if (equals != std::string_view::npos) variables.emplace(text.substr(0, equals), text.substr(equals + 1));
-  }
-  return variables;
 }
 
 // Below /tmp anybody may have made the folder before us.
@@ -80,19 +71,22 @@ Status place_snapshot(const AttemptSite& site, const AttemptOrder& order, const 
 Result<launch::SupervisorSpec> prepare_attempt(const AttemptSite& site, const AttemptOrder& order,
                                                const std::filesystem::path& folder, Standing standing,
                                                AttemptSignals& signals, PreparationLog& log) {
+  SLIPWAY_ASSIGN(AttemptEnvironment environment, prepare_environment(site, order, folder, signals, log));
+  // After the environment: who waits for a build keeps nobody from placing code.
   const Turn turn(site.preparations, signals);
-  SLIPWAY_ASSIGN(environments::PreparedEnvironment environment,
-                 environments::prepare(order.job.environment,
-                                       [&](std::string_view line) { log.line(kEnvironmentLog, line); }));
+  SLIPWAY_ASSIGN(const std::filesystem::path packages, bundle::unpack_packages(site.paths.home / "python"));
   if (standing == Standing::kOrdered) SLIPWAY_TRY(place_snapshot(site, order, folder / "work", signals));
   SLIPWAY_ASSIGN(launch::SupervisorSpec spec,
                  launch::supervisor_spec(order, {.folder = folder,
                                                  .url = site.server.url(),
                                                  .environment = own_environment(),
                                                  .mark = random_base32(20),
-                                                 .path_prefix = std::move(environment.path_prefix),
-                                                 .variables = std::move(environment.variables),
-                                                 .program_folder = own_program_folder()}));
+                                                 .path_prefix = std::move(environment.prepared.path_prefix),
+                                                 .variables = std::move(environment.prepared.variables),
+                                                 .program_folder = own_program_folder(),
+                                                 .python_packages = packages.string(),
+                                                 .overlays = std::move(environment.overlays),
+                                                 .root = std::move(environment.root)}));
   const std::filesystem::path socket_folder = std::filesystem::path(spec.socket).parent_path();
   if (socket_folder != folder) SLIPWAY_TRY(make_socket_folder(socket_folder));
   return spec;

@@ -20,7 +20,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "node/supervisor_process.h"
+#include "node/private_mounts.h"
 
 namespace slipway::node {
 namespace {
@@ -127,11 +127,17 @@ void Attempt::prepare_work() {
   logs_.emplace(spec_.work, feed_);
 }
 
+Result<StartedProcess> Attempt::start_in_its_place() {
+  if (!spec_.overlays.empty() || spec_.root)
+    SLIPWAY_TRY(enter_private_mounts(spec_.overlays, spec_.root));
+  return start_process(spec_, group_->entrance());
+}
+
 bool Attempt::start(ExitStatus& status) {
   group_ = make_process_group(spec_.mark, spec_.limits);
   prepare_work();
 
-  auto process = start_process(spec_, group_->entrance());
+  auto process = start_in_its_place();
   status.started = clock_.now();
   if (!process) {
     status.ended = status.started;

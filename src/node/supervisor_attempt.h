@@ -23,6 +23,7 @@
 #include "node/supervisor_ending.h"
 #include "node/supervisor_feed.h"
 #include "node/supervisor_logs.h"
+#include "node/supervisor_process.h"
 #include "node/supervisor_resources.h"
 #include "node/supervisor_socket.h"
 #include "protocol/node.h"
@@ -50,6 +51,7 @@ class Attempt {
   void take_over_process();
   void watch_folders();
   void prepare_work();
+  Result<StartedProcess> start_in_its_place();
   bool start(ExitStatus& status);
   void record_phase(std::string_view phase);
 

@@ -21,7 +21,8 @@ namespace {
 // Everything the new process needs, made before it exists: between vfork and execve it may only make system
 // calls.
 struct Launch {
-  const char* program;
+  const char* root;             // nullptr: this machine's
+  const char* const* programs;  // tried in this order
   char* const* argv;
   char* const* envp;
   const char* work;
@@ -65,8 +66,14 @@ void become_the_job(const Launch& launch) {
   if (::syscall(SYS_close_range, 3U, ~0U, 0) != 0)
     for (int fd = 3; fd < 1024; ++fd) ::close(fd);
   ::umask(022);
+  if (launch.root != nullptr && ::chroot(launch.root) != 0) return;
   if (::chdir(launch.work) != 0) return;
-  ::execve(launch.program, launch.argv, launch.envp);
+  int denied = ENOENT;
+  for (const char* const* program = launch.programs; *program != nullptr; ++program) {
+    ::execve(*program, launch.argv, launch.envp);
+    if (errno != ENOENT && errno != ENOTDIR) denied = errno;
+  }
+  errno = denied;
 }
 
 [[noreturn]] void run_child(const Launch& launch, volatile int* error) {
@@ -184,11 +191,39 @@ Result<std::string> find_program(const std::string& program, const std::string& 
               fmt::format("cannot start '{}': no such program on the PATH of this node", program));
 }
 
-Result<StartedProcess> start_process(const launch::SupervisorSpec& spec, ProcessGroup::Entrance entrance) {
+namespace {
+
+std::string path_of(const launch::SupervisorSpec& spec) {
   const auto path = spec.environment.find("PATH");
-  SLIPWAY_ASSIGN(
-      const std::string program,
-      find_program(spec.argv.front(), path == spec.environment.end() ? "" : path->second, spec.work));
+  return path == spec.environment.end() ? "" : path->second;
+}
+
+// The files that the program's name may mean. In an image links lead elsewhere than they do out here, so that
+// only trying tells which it is.
+Result<std::vector<std::string>> programs_for(const launch::SupervisorSpec& spec) {
+  const std::string& program = spec.argv.front();
+  if (!spec.root) {
+    SLIPWAY_ASSIGN(std::string file, find_program(program, path_of(spec), spec.work));
+    return std::vector{std::move(file)};
+  }
+  if (program.find('/') != std::string::npos) return std::vector{below(spec.work, program)};
+  std::vector<std::string> files;
+  const std::string path = path_of(spec);
+  for (size_t start = 0; start <= path.size();) {
+    const size_t end = std::min(path.find(':', start), path.size());
+    files.push_back(below(spec.work, end == start ? "." : path.substr(start, end - start)) + "/" + program);
+    start = end + 1;
+  }
+  return files;
+}
+
+}  // namespace
+
+Result<StartedProcess> start_process(const launch::SupervisorSpec& spec, ProcessGroup::Entrance entrance) {
+  SLIPWAY_ASSIGN(const std::vector<std::string> files, programs_for(spec));
+  std::vector<const char*> programs;
+  for (const std::string& file : files) programs.push_back(file.c_str());
+  programs.push_back(nullptr);
   SLIPWAY_ASSIGN(auto out, make_pipe());
   SLIPWAY_ASSIGN(auto err, make_pipe());
   const UniqueFd in(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -200,7 +235,8 @@ Result<StartedProcess> start_process(const launch::SupervisorSpec& spec, Process
   for (const auto& [name, value] : spec.environment) variables.push_back(fmt::format("{}={}", name, value));
   const std::vector<char*> argv = pointers(arguments);
   const std::vector<char*> envp = pointers(variables);
-  const Launch launch{.program = program.c_str(),
+  const Launch launch{.root = spec.root ? spec.root->mount.c_str() : nullptr,
+                      .programs = programs.data(),
                       .argv = argv.data(),
                       .envp = envp.data(),
                       .work = spec.work.c_str(),
@@ -214,6 +250,9 @@ Result<StartedProcess> start_process(const launch::SupervisorSpec& spec, Process
   if (pid < 0) return fail(errno_error(error, fmt::format("start '{}'", spec.argv.front())));
   if (error != 0) {
     ::waitpid(pid, nullptr, 0);
+    if (spec.root && error == ENOENT)
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("cannot start '{}': there is no such program in the image", spec.argv.front()));
     return not_executable(spec.argv.front(), error);
   }
   return StartedProcess{.pid = pid, .out = std::move(out.first), .err = std::move(err.first)};
