@@ -235,6 +235,7 @@ Status Datasets::refuse_if_used(store::Reader& reader, const WorkspaceName& work
   SLIPWAY_ASSIGN(const auto active, active_runs_using(reader, workspace, record.name, record.version));
   if (active.empty()) return {};
   std::vector<std::string> names;
+  names.reserve(active.size());
   for (const RunId& run : active) names.push_back(run.str());
   return fail(ErrorCode::kConflict, fmt::format("{} is used by {}", to_text(record), fmt::join(names, ", ")),
               "wait for them, or cancel them first");

@@ -39,7 +39,8 @@ std::unexpected<Error> bad(std::string message, std::string next = "") {
 Status check_operation(const Operation& operation) {
   const bool by_fraction = operation.kind == OperationKind::kSplit ||
                            (operation.kind == OperationKind::kSample && operation.count == 0);
-  if (by_fraction && !(operation.fraction > 0 && operation.fraction < 1))
+  const bool is_fraction = operation.fraction > 0 && operation.fraction < 1;  // false for what is no number
+  if (by_fraction && !is_fraction)
     return bad(fmt::format("a {} needs a fraction between 0 and 1", name_of(operation.kind)),
                "write 0.8 for four fifths");
   if (!by_fraction && operation.fraction != 0)

@@ -5,23 +5,10 @@
 #include <charconv>
 #include <iterator>
 
+#include "base/json_text.h"
+
 namespace slipway::data {
 namespace {
-
-void append_string(std::string& text, std::string_view value) {
-  text += '"';
-  for (const char c : value) {
-    if (c == '"' || c == '\\') {
-      text += '\\';
-      text += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      fmt::format_to(std::back_inserter(text), "\\u{:04x}", static_cast<unsigned char>(c));
-    } else {
-      text += c;
-    }
-  }
-  text += '"';
-}
 
 // Takes the text apart from left to right. Once something is not as expected, everything fails.
 class Scanner {
@@ -67,8 +54,9 @@ class Scanner {
     }
     unsigned code = 0;
     if (!take("u00") || rest_.size() < 2) return false;
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + 2, code, 16);
-    if (error != std::errc() || end != rest_.data() + 2) return false;
+    const std::string_view digits = rest_.substr(0, 2);
+    const auto [end, error] = std::from_chars(digits.begin(), digits.end(), code, 16);
+    if (error != std::errc() || end != digits.end()) return false;
     value += static_cast<char>(code);
     rest_.remove_prefix(2);
     return true;
@@ -149,18 +137,18 @@ std::string write_manifest_text(const std::vector<Source>& sources, const std::v
     text += &source == sources.data() ? R"({"kind":")" : R"(,{"kind":")";
     text += to_text(source.kind);
     text += '"';
-    if (!source.datastore.empty()) append_string(text += R"(,"datastore":)", source.datastore);
-    if (!source.location.empty()) append_string(text += R"(,"location":)", source.location);
+    if (!source.datastore.empty()) append_json_string(text += R"(,"datastore":)", source.datastore);
+    if (!source.location.empty()) append_json_string(text += R"(,"location":)", source.location);
     text += '}';
   }
   fmt::format_to(std::back_inserter(text), "],\"files\":{},\"bytes\":{}}}\n", files.size(), bytes);
   for (const File& file : files) {
-    append_string(text += R"({"path":)", file.path);
+    append_json_string(text += R"({"path":)", file.path);
     fmt::format_to(std::back_inserter(text), R"(,"size":{})", file.size);
-    if (file.digest) append_string(text += R"(,"digest":)", file.digest->hex());
-    if (!file.tag.empty()) append_string(text += R"(,"tag":)", file.tag);
+    if (file.digest) append_json_string(text += R"(,"digest":)", file.digest->hex());
+    if (!file.tag.empty()) append_json_string(text += R"(,"tag":)", file.tag);
     fmt::format_to(std::back_inserter(text), R"(,"source":{})", file.source);
-    if (file.key != file.path) append_string(text += R"(,"key":)", file.key);
+    if (file.key != file.path) append_json_string(text += R"(,"key":)", file.key);
     text += "}\n";
   }
   return text;

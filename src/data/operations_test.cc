@@ -5,27 +5,13 @@
 
 #include <set>
 
+#include "data/test_operations.h"
+
 namespace slipway::data {
 namespace {
 
 using testing::ElementsAre;
 
-Operation taking(uint64_t count) {
-  Operation operation;
-  operation.count = count;
-  return operation;
-}
-Operation skipping(uint64_t count) {
-  Operation operation = taking(count);
-  operation.kind = OperationKind::kSkip;
-  return operation;
-}
-Operation matching(std::string pattern) {
-  Operation operation;
-  operation.kind = OperationKind::kFilter;
-  operation.pattern = std::move(pattern);
-  return operation;
-}
 Operation choosing(OperationKind kind, double fraction, uint64_t seed) {
   Operation operation;
   operation.kind = kind;

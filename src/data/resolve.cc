@@ -214,6 +214,7 @@ Result<Manifest> resolve(const Definition& definition, const OpenByName& open, u
 
 Result<Manifest> narrow(const Manifest& manifest, const std::vector<Operation>& operations) {
   std::vector<Candidate> candidates;
+  candidates.reserve(manifest.files().size());
   for (uint32_t i = 0; i < manifest.files().size(); ++i)
     candidates.push_back({.path = manifest.files()[i].path, .size = manifest.files()[i].size, .index = i});
   candidates = apply(operations, std::move(candidates));
@@ -222,6 +223,7 @@ Result<Manifest> narrow(const Manifest& manifest, const std::vector<Operation>& 
                 fmt::format("the operations leave none of {} files", manifest.files().size()),
                 "look at the filters and counts");
   std::vector<File> files;
+  files.reserve(candidates.size());
   for (const Candidate& candidate : candidates) files.push_back(manifest.files()[candidate.index]);
   return Manifest::make(manifest.sources(), std::move(files));
 }

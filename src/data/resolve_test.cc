@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "data/folder_datastore.h"
+#include "data/test_operations.h"
 #include "snapshot/test_folder.h"
 
 namespace slipway::data {
@@ -13,23 +14,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-Operation taking(uint64_t count) {
-  Operation operation;
-  operation.count = count;
-  return operation;
-}
-Operation skipping(uint64_t count) {
-  Operation operation = taking(count);
-  operation.kind = OperationKind::kSkip;
-  return operation;
-}
-Operation matching(std::string pattern) {
-  Operation operation;
-  operation.kind = OperationKind::kFilter;
-  operation.pattern = std::move(pattern);
-  return operation;
-}
 
 class ResolveTest : public testing::Test {
  protected:

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/file.h"
+#include "base/json_text.h"
 #include "base/utf8.h"
 #include "snapshot/manifest_parser.h"
 
@@ -65,21 +66,6 @@ Status check_sizes(const std::vector<Entry>& entries) {
       return fail(ErrorCode::kTooLarge, fmt::format("the snapshot is larger than {} bytes", kMaxTotalBytes));
   }
   return {};
-}
-
-void append_json_string(std::string& text, std::string_view value) {
-  text += '"';
-  for (const char c : value) {
-    if (c == '"' || c == '\\') {
-      text += '\\';
-      text += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      fmt::format_to(std::back_inserter(text), "\\u{:04x}", static_cast<unsigned char>(c));
-    } else {
-      text += c;
-    }
-  }
-  text += '"';
 }
 
 }  // namespace
