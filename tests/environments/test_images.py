@@ -39,7 +39,7 @@ def test_a_job_in_an_image(imaging, registry):
         "print(os.path.exists('/bin/busybox'), os.path.exists('/usr/share/doc'), os.environ['FROM_IMAGE'])\n"
         "print(os.environ['MINE'], os.statvfs('/dev/shm').f_blocks * os.statvfs('/dev/shm').f_frsize)\n"
         "open('/etc/changed', 'w').write('x'); open('outputs/result.txt', 'w').write('kept')\n"
-        "slipway.log('loss', 0.5)\n"
+        "slipway.log({'loss': 0.5})\n"
         "raise SystemExit(7)\n"
     )
     run = imaging.submit("python", "-c", script, environment=name)
@@ -83,7 +83,7 @@ def test_limits_cancel_and_a_killed_supervisor_hold_in_an_image(imaging, registr
     processes.kill_and_wait(imaging.supervisor_pid(run))
     assert imaging.wait(run)["state"] == "Failed"
     assert not registry.podman("ps", "--all", "--quiet"), "no container is left"
-    assert "slipway" not in Path("/proc/mounts").read_text()
+    assert str(imaging.home) not in Path("/proc/mounts").read_text()
 
 
 def test_packages_on_top_and_a_dockerfile(imaging, registry):
@@ -107,7 +107,7 @@ def test_an_image_that_does_not_exist(imaging, registry):
     assert "manifest unknown" in ended["reason"] and "podman pull" in ended["reason"]
     assert not list(imaging.home.glob("environments/builds/*"))
     program = create(imaging, "small", "--image", registry.image)
-    ended = imaging.wait(imaging.submit("no-such-program", environment=program), 120)
+    ended = imaging.wait(imaging.submit("no-such-program", "-x", environment=program), 120)
     assert "cannot start 'no-such-program': there is no such program in the image" in ended["reason"]
 
 

@@ -9,6 +9,7 @@ import tarfile
 from pathlib import Path
 
 from . import processes
+from .server import ROOT
 
 PYTHON = Path("/usr/bin/python3.11")
 
@@ -23,7 +24,8 @@ def python_files():
     """Debian's interpreter with the part of its library that small jobs use."""
     assert PYTHON.exists(), "Debian's python3 is not installed"
     library = Path("/usr/lib/python3.11")
-    wanted = {PYTHON, *libraries(PYTHON)}
+    # uv is run in the image too, when packages are to be added to it.
+    wanted = {PYTHON, *libraries(PYTHON), *libraries(ROOT / ".venv" / "bin" / "uv")}
     skipped = {"test", "idlelib", "tkinter", "lib2to3", "__pycache__", "config-3.11-x86_64-linux-gnu"}
     for folder, folders, files in os.walk(library):
         folders[:] = [name for name in folders if name not in skipped]

@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/file.h"
 #include "base/json.h"
 
@@ -26,13 +28,14 @@ bool docker_answers(const fs::path& docker, const Workshop& workshop) {
 // Root without the right to raise limits cannot give a container the engine's own, higher ones.
 std::vector<std::string> own_limits() {
   std::vector<std::string> options;
-  const auto add = [&](const char* name, auto resource) {
+  const auto add = [&](const char* name, auto resource, rlim_t most) {
     rlimit limit{};
-    if (::getrlimit(resource, &limit) == 0 && limit.rlim_max != RLIM_INFINITY)
-      options.push_back(fmt::format("--ulimit={0}={1}:{1}", name, limit.rlim_max));
+    if (::getrlimit(resource, &limit) == 0)
+      options.push_back(fmt::format("--ulimit={0}={1}:{1}", name, std::min(limit.rlim_max, most)));
   };
-  add("nofile", RLIMIT_NOFILE);
-  add("nproc", RLIMIT_NPROC);
+  // Podman lowers its own before it starts a container; these are below what it leaves.
+  add("nofile", RLIMIT_NOFILE, 1 << 20);
+  add("nproc", RLIMIT_NPROC, 32768);
   return options;
 }
 
