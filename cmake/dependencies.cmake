@@ -12,8 +12,6 @@ find_package(Boost 1.81 REQUIRED COMPONENTS json url)
 find_package(OpenSSL 3 REQUIRED)
 # The default metadata store.
 find_library(SQLITE3_ARCHIVE NAMES libsqlite3.a REQUIRED)
-# pyproject.toml. Header only: used without the shared library its CMake package names.
-find_path(TOMLPLUSPLUS_HEADERS NAMES toml++/toml.h REQUIRED)
 # Job files and conda files. Its CMake package names the shared library, so the archive is asked for by name.
 find_library(YAML_CPP_ARCHIVE NAMES libyaml-cpp.a REQUIRED)
 # The command line. Header only.

@@ -6,6 +6,7 @@
 #include "cli/environments.h"
 #include "cli/follow.h"
 #include "cli/quantities.h"
+#include "cli/table.h"
 #include "protocol/job.h"
 
 namespace slipway::cli {
@@ -53,6 +54,42 @@ Result<int> build_environment(Context& context, const BuildOptions& options) {
   return report_end(context, followed);
 }
 
+Result<int> list_builds(Context& context) {
+  SLIPWAY_ASSIGN(Session session, Session::open(context));
+  SLIPWAY_ASSIGN(json::array builds, session.list("/api/v1/environment-builds", {}, 0));
+  if (context.console.json()) {
+    context.console.print_json(json::object{{"items", std::move(builds)}});
+    return 0;
+  }
+  Table table({{"BUILD"}, {"BUILDER"}, {"PYTHON"}, {"SIZE", Align::kRight}, {"USED"}, {""}});
+  for (const json::value& item : builds) {
+    const json::object& build = item.as_object();
+    const auto used = time_at(build, "used_at");
+    table.add({text_at(build, "id").substr(0, 16), text_at(build, "builder"), text_at(build, "python"),
+               bytes_text(static_cast<uint64_t>(integer_at(build, "bytes"))),
+               used ? relative_time(*used, context.clock.now()) : "-",
+               flag_at(build, "in_use") ? "in use" : ""});
+  }
+  context.console.out(table.render(context.console.width(), context.console.colour_out()));
+  return 0;
+}
+
+Result<int> prune_builds(Context& context, ByteCount keep) {
+  SLIPWAY_ASSIGN(Session session, Session::open(context));
+  SLIPWAY_ASSIGN(
+      const json::object pruned,
+      session.change(http::Method::kPost, "/api/v1/environment-builds/prune", {{"keep_bytes", keep.bytes}}));
+  if (context.console.json()) {
+    context.console.print_json(pruned);
+    return 0;
+  }
+  context.console.line(fmt::format("{} removed, {} freed, {} left",
+                                   count_of(static_cast<int64_t>(array_at(pruned, "builds").size()), "build"),
+                                   bytes_text(static_cast<uint64_t>(integer_at(pruned, "freed_bytes"))),
+                                   bytes_text(static_cast<uint64_t>(integer_at(pruned, "left_bytes")))));
+  return 0;
+}
+
 }  // namespace
 
 void add_environment_builds(Command env, Context& context) {
@@ -65,6 +102,15 @@ void add_environment_builds(Command env, Context& context) {
                Completes::kCluster);
   build.flag("--no-wait", options->no_wait, "print the run's id and leave it alone");
   build.action([options, &context] { return build_environment(context, *options); });
+
+  env.command("builds", "List what is built on the server's machine, with its size", "slipway env builds")
+      .action([&context] { return list_builds(context); });
+
+  const auto keep = std::make_shared<ByteCount>();
+  Command prune = env.command("prune", "Remove builds that no run has, the longest unused first",
+                              "slipway env prune --keep 20G");
+  prune.option("--keep", *keep, "SIZE", "stop once no more than this is left (0: all that is unused goes)");
+  prune.action([keep, &context] { return prune_builds(context, *keep); });
 }
 
 }  // namespace slipway::cli

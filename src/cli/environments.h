@@ -15,7 +15,7 @@ namespace slipway::cli {
 
 void add_environment_lists(Command env, Context& context);    // list, show, versions, lock, diff
 void add_environment_changes(Command env, Context& context);  // create, clone, save, load, delete
-void add_environment_builds(Command env, Context& context);   // build, prune
+void add_environment_builds(Command env, Context& context);   // build, builds, prune
 void add_substitution_commands(Command env, Context& context);
 
 // "/api/v1/workspaces/w/environments/curated%2Fpytorch:1"

@@ -79,6 +79,31 @@ TEST(Pyproject, GivesPythonAndDependencies) {
   EXPECT_THAT(project->pip, ElementsAre("numpy>=1.2", "flask"));
 }
 
+TEST(Pyproject, PassesOverWhatIsForOthers) {
+  const auto project = parse_pyproject(R"(# a comment
+[build-system]
+requires = ["hatchling"]
+[project]
+name = "x" # one
+authors = [{name = "A, B", email = 'a@b'}]
+description = """several
+lines = [ not a value"""
+"requires-python" = '>=3.9' # two
+dependencies = [ # three
+  "numpy>=1.2; python_version < \"3.12\"",
+  'flask', ]
+optional-dependencies.test = ["pytest"]
+[[tool.x]]
+dependencies = 3
+[tool.'y z']
+when = 2020-01-01T00:00:00Z
+)",
+                                       "p.toml");
+  ASSERT_TRUE(project) << project.error().message;
+  EXPECT_EQ(project->python, ">=3.9");
+  EXPECT_THAT(project->pip, ElementsAre("numpy>=1.2; python_version < \"3.12\"", "flask"));
+}
+
 TEST(Pyproject, NamesTheLineThatIsWrong) {
   EXPECT_THAT(parse_pyproject("[project]\nname = \n", "p.toml").error().message, StartsWith("p.toml:2:"));
   EXPECT_THAT(parse_pyproject("[project]\ndependencies = [\n'a',\n'./b']\n", "p.toml").error().message,

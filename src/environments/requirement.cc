@@ -52,7 +52,7 @@ Status check_url(std::string_view url) {
 
 bool looks_like_path(std::string_view line) {
   if (line.starts_with('.') || line.starts_with('/') || line.starts_with('~')) return true;
-  const std::string_view word = line.substr(0, line.find_first_of(" ;"));
+  const std::string_view word = line.substr(0, line.find_first_of(" ;=<>!~[(@"));
   for (const char* ending : {".whl", ".tar.gz", ".zip", ".tar.bz2"})
     if (word.ends_with(ending)) return true;
   return word.find_first_of("/\\") != std::string_view::npos;
@@ -98,6 +98,15 @@ Status take_extras(std::string_view& rest, Requirement& requirement) {
   return {};
 }
 
+// pip itself judges what a marker means; here it must only stay what it is: no option, no control character.
+Status check_marker(std::string_view marker) {
+  const bool good =
+      !marker.starts_with('-') && std::ranges::all_of(marker, [](char c) { return c >= 0x20 && c < 0x7f; });
+  if (good) return {};
+  return refuse(fmt::format("'{}' is no marker", shown(marker)),
+                "for example: numpy; python_version < '3.8'");
+}
+
 Status check_constraint(std::string_view constraint) {
   constexpr std::array kOperators{"===", "==", "~=", "!=", "<=", ">=", "<", ">"};
   for (std::string_view piece : pieces_of(constraint, ',')) {
@@ -108,9 +117,10 @@ Status check_constraint(std::string_view constraint) {
                     single ? "pip writes '==' where conda writes '='" : "for example: numpy>=1.20,<2");
     }
     const std::string_view version = trimmed(piece.substr(std::string_view(*found).size()));
-    const bool good = !version.empty() && std::ranges::all_of(version, [](char c) {
-      return is_name_character(c) || c == '*' || c == '+' || c == '!';
-    });
+    const bool good =
+        !version.empty() && is_letter_or_digit(version.front()) && std::ranges::all_of(version, [](char c) {
+          return is_name_character(c) || c == '*' || c == '+' || c == '!';
+        });
     if (!good)
       return refuse(fmt::format("'{}' is no version constraint", shown(piece)),
                     "for example: numpy>=1.20,<2");
@@ -146,6 +156,7 @@ Result<Requirement> parse_requirement(std::string_view line) {
   const bool bare_url = rest.substr(0, rest.find_first_of(" ;@[")).find("://") != std::string_view::npos;
   const bool direct = bare_url || rest.find('@') < rest.find_first_of("=<>!~;");
   requirement.marker = take_marker(rest, direct);
+  SLIPWAY_TRY(check_marker(requirement.marker));
   if (bare_url) {
     requirement.url = std::string(rest);
     SLIPWAY_TRY(check_url(requirement.url));

@@ -68,6 +68,7 @@ std::vector<RouteRow> run_routes();
 std::vector<RouteRow> run_data_routes();
 std::vector<RouteRow> history_routes();
 std::vector<RouteRow> environment_routes();
+std::vector<RouteRow> environment_build_routes();
 std::vector<RouteRow> compute_routes();
 std::vector<RouteRow> node_routes();
 std::vector<RouteRow> node_data_routes();
