@@ -13,6 +13,7 @@
 #include "cli/probe.h"
 #include "cli/quantities.h"
 #include "cli/session.h"
+#include "environments/build/interpreters.h"
 
 namespace slipway::cli {
 namespace {
@@ -131,6 +132,23 @@ Check check_conda() {
       .fix = "curl -Ls https://micro.mamba.pm/api/micromamba/linux-64/latest | tar -xj bin/micromamba"};
 }
 
+// Those that environments can be built with.
+Check check_interpreters(const fs::path& home) {
+  Check check{.name = "interpreters", .detail = "", .fix = ""};
+  const environments::Workshop workshop{.home = home,
+                                        .variables = own_environment(),
+                                        .log = [](std::string_view) {},
+                                        .wanted = [] { return true; },
+                                        .mark = ""};
+  for (const environments::Interpreter& found : environments::find_interpreters(workshop))
+    check.detail += fmt::format("{}{}", check.detail.empty() ? "Python " : ", ", to_text(found.version));
+  if (!check.detail.empty()) return check;
+  check.health = Health::kMissing;
+  check.detail = "no Python for environments; uv fetches one where it can";
+  check.fix = "apt install python3";
+  return check;
+}
+
 Check check_gpus() {
   Check check{.name = "NVIDIA driver", .detail = "", .fix = ""};
   const std::string driver = small_file("/proc/driver/nvidia/version");
@@ -227,9 +245,11 @@ std::vector<Check> all_checks(const Context& context) {
   constexpr Program kPrograms[] = {
       {"python3", "--version", "for jobs in Python", "apt install python3 python3-venv"},
       {"git", "--version", "records the commit a run was made from", "apt install git"},
-      {"uv", "--version", "builds Python environments quickly", "python3 -m pip install uv"},
+      {"uv", "--version", "builds Python environments; fetched when the first one is needed",
+       "python3 -m pip install uv"},
   };
   for (const Program& program : kPrograms) checks.push_back(check_program(program));
+  checks.push_back(check_interpreters(context.home()));
   checks.push_back(check_conda());
   checks.push_back(check_containers());
   checks.push_back(check_program(

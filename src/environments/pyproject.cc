@@ -202,14 +202,16 @@ class ProjectReader {
       return {};
     }
     if (key != "project.dependencies") return scanner_.skip_value();
-    if (scanner_.peek() != '[') return scanner_.wrong(place, "'dependencies' must be a list");
+    if (scanner_.peek() != '[')
+      return scanner_.wrong(place, "'dependencies' must be a list",
+                            "for example: dependencies = [\"numpy\"]");
     return scanner_.list([this] { return dependency(); });
   }
 
   Status dependency() {
     const auto place = scanner_.place();
     if (scanner_.peek() != '"' && scanner_.peek() != '\'')
-      return scanner_.wrong(place, "a dependency is a string in quotes");
+      return scanner_.wrong(place, "a dependency is a string in quotes", "for example: \"numpy>=1.20\"");
     SLIPWAY_ASSIGN(const std::string text, scanner_.string());
     const Result<Requirement> requirement = parse_requirement(text);
     if (!requirement) return scanner_.wrong(place, requirement.error().message, requirement.error().next);

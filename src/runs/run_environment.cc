@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "environments/environment.h"
 #include "environments/packages.h"
 
 namespace slipway::runs {

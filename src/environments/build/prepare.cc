@@ -170,6 +170,7 @@ Result<Prepared> prepare_environment(const Preparation& preparation, Workshop& w
   const Monotonic begin = std::chrono::steady_clock::now();
   Substituted substituted =
       apply_substitutions(preparation.order.definition, preparation.order.substitutions);
+  if (!preparation.order.note.empty()) workshop.log(preparation.order.note);
   for (const std::string& sentence : substituted.applied) workshop.log(sentence);
   auto prepared = needs_build(substituted.definition)
                       ? Building(preparation, substituted.definition, workshop).run()
