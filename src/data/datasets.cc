@@ -10,6 +10,7 @@
 #include "data/folder_datastore.h"
 #include "data/http_files.h"
 #include "data/shown.h"
+#include "data/stoppable_datastore.h"
 
 namespace slipway::data {
 namespace {
@@ -75,7 +76,11 @@ std::vector<Digest> own_blobs(const Manifest& manifest) {
 // A definition made from another's version takes that one's files and paths, and adds its own operations.
 Result<Manifest> Datasets::find_files(const WorkspaceName& workspace, Definition& definition) {
   if (definition.from.empty())
-    return resolve(definition, [&](const std::string& name) { return datastores_.open(workspace, name); });
+    return resolve(definition, [&](const std::string& name) -> Result<OpenDatastore> {
+      SLIPWAY_ASSIGN(OpenDatastore opened, datastores_.open(workspace, name));
+      opened.store = std::make_shared<StoppableDatastore>(std::move(opened.store), stopped_);
+      return opened;
+    });
   SLIPWAY_ASSIGN(const VersionRecord base, find(workspace, definition.from));
   SLIPWAY_ASSIGN(const auto files, manifest(base.manifest));
   SLIPWAY_ASSIGN(Manifest narrowed, narrow(*files, definition.operations));

@@ -1,6 +1,7 @@
 // The datasets of a workspace: created from definitions, found by name and version, read.
 #pragma once
 
+#include <atomic>
 #include <list>
 #include <map>
 #include <memory>
@@ -75,6 +76,9 @@ class Datasets {
 
   Datastores& datastores() { return datastores_; }
 
+  // Ends creations in progress between two files, and refuses new ones: for the server's end.
+  void stop() { stopped_ = true; }
+
  private:
   Result<Manifest> find_files(const WorkspaceName& workspace, Definition& definition);
   Status refuse_if_used(store::Reader& reader, const WorkspaceName& workspace, const VersionRecord& record);
@@ -84,6 +88,7 @@ class Datasets {
   Datastores& datastores_;
   const Clock& clock_;
   std::counting_semaphore<> creations_{4};
+  std::atomic<bool> stopped_ = false;
   std::mutex mutex_;
   std::list<std::pair<Digest, std::shared_ptr<const Manifest>>> recent_;  // newest first
 };

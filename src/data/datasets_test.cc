@@ -135,6 +135,11 @@ TEST_F(DatasetsTest, SayThatAFolderHasOtherFilesByNow) {
   EXPECT_EQ(opened.error().code, ErrorCode::kConflict);
 }
 
+TEST_F(DatasetsTest, AreNotCreatedOnceTheServerStops) {
+  datasets_.stop();
+  EXPECT_EQ(create("mnist", {.paths = {"images:train"}}).error().code, ErrorCode::kUnavailable);
+}
+
 TEST_F(DatasetsTest, HaveTagsAndADescription) {
   ASSERT_TRUE(create("mnist", {.paths = {"images:train"}}));
   const auto tagged = datasets_.label(workspace_, "mnist", {{"a", "1"}, {"b", "2"}}, "what it is");

@@ -1,16 +1,15 @@
 #include "data/workspace_datastore.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 
 #include "base/file.h"
 #include "base/utf8.h"
 #include "blobs/references.h"
 #include "data/shown.h"
+#include "data/spool.h"
 
 namespace slipway::data {
 namespace {
@@ -36,14 +35,6 @@ Object object_of(const store::Row& row) {
                 .tag = std::string(row.text(1))};
   if (const auto digest = Digest::parse(row.text(1))) object.digest = *digest;
   return object;
-}
-
-// A file without a name that goes with its descriptor.
-Result<UniqueFd> spool() {
-  const auto folder = std::filesystem::temp_directory_path();
-  UniqueFd fd(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-  if (!fd) return fail(errno_error(errno, fmt::format("create a temporary file in {}", folder.string())));
-  return fd;
 }
 
 Status give_all(int fd, uint64_t offset, uint64_t end, const Sink& sink) {
@@ -109,7 +100,7 @@ Result<Object> WorkspaceDatastore::read(const std::string& path, const Range& ra
 // The digest names the blob, so the bytes are gathered aside first.
 Result<Object> WorkspaceDatastore::write(const std::string& path, const Pieces& pieces, bool overwrite) {
   SLIPWAY_TRY(check_path(path));
-  SLIPWAY_ASSIGN(const UniqueFd aside, spool());
+  SLIPWAY_ASSIGN(const UniqueFd aside, open_spool());
   Hasher hasher;
   uint64_t size = 0;
   while (true) {

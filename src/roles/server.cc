@@ -306,6 +306,7 @@ void ControlPlane::take_down() {
   if (engine_)
     if (const Status stopped = engine_->stop_agents(kAgentStopTime); !stopped)
       log_warning("shutdown.agents", {{"error", stopped.error()}});
+  if (datasets_) datasets_->stop();  // a handler may be reading a large folder
   if (server_) server_->stop();
   if (loopback_server_) loopback_server_->stop();
   engine_.reset();

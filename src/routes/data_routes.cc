@@ -3,6 +3,7 @@
 
 #include "data/datasets.h"
 #include "data/preview.h"
+#include "routes/data_request.h"
 #include "routes/request.h"
 #include "routes/services.h"
 #include "runs/job_data.h"

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "data/datastores.h"
 #include "data/folder_datastore.h"
+#include "routes/data_request.h"
 #include "routes/request.h"
 #include "routes/services.h"
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "data/datasets.h"
+#include "routes/data_request.h"
 #include "routes/request.h"
 #include "routes/services.h"
 #include "runs/attempt_table.h"

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <climits>
 
-#include "http/range.h"
 #include "routes/services.h"
 #include "runs/attempt_table.h"
 #include "runs/job_data.h"
@@ -16,14 +15,34 @@
 namespace slipway::routes {
 namespace {
 
-constexpr uint64_t kLargestFetchedPart = 32 << 20;
-
 Result<int64_t> whole_number(std::string_view text, std::string_view what) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size() || number < 0)
     return fail(ErrorCode::kInvalidArgument, fmt::format("{} must be a whole number of at least 0", what));
   return number;
+}
+
+// Its data as far as the store can say.
+void add_data(Services& services, const runs::Run& run, json::object& object) {
+  object["inputs"] = json::array();
+  object["outputs"] = json::array();
+  if (run.job.inputs.empty() && run.job.outputs.empty()) return;
+  (void)services.database.read([&](store::Reader& reader) -> Status {
+    SLIPWAY_ASSIGN(json::object found, runs::describe_data(reader, run));
+    for (auto& [key, value] : found) object[key] = std::move(value);
+    return {};
+  });
+}
+
+// What it runs with is an extra as well.
+void add_environment(Services& services, const runs::Run& run, json::object& object) {
+  json::value& environment = object["environment"];
+  (void)services.database.read([&](store::Reader& reader) -> Status {
+    SLIPWAY_ASSIGN(const auto found, runs::load_run_environment(reader, run));
+    if (found) environment = runs::to_json(*found);
+    return {};
+  });
 }
 
 }  // namespace
@@ -60,28 +79,6 @@ Result<runs::Run> run_of(Services& services, const http::Request& request) {
   return run;
 }
 
-// Its data as far as the store can say.
-static void add_data(Services& services, const runs::Run& run, json::object& object) {
-  object["inputs"] = json::array();
-  object["outputs"] = json::array();
-  if (run.job.inputs.empty() && run.job.outputs.empty()) return;
-  (void)services.database.read([&](store::Reader& reader) -> Status {
-    SLIPWAY_ASSIGN(json::object found, runs::describe_data(reader, run));
-    for (auto& [key, value] : found) object[key] = std::move(value);
-    return {};
-  });
-}
-
-// What it runs with is an extra as well.
-static void add_environment(Services& services, const runs::Run& run, json::object& object) {
-  json::value& environment = object["environment"];
-  (void)services.database.read([&](store::Reader& reader) -> Status {
-    SLIPWAY_ASSIGN(const auto found, runs::load_run_environment(reader, run));
-    if (found) environment = runs::to_json(*found);
-    return {};
-  });
-}
-
 json::object describe(Services& services, const runs::Run& run) {
   std::vector<NodeId> nodes;
   if (runs::holds_nodes(run.state) || run.state == runs::RunState::kCompleted ||
@@ -113,59 +110,6 @@ Result<AttemptKey> attempt_of(const http::Request& request) {
   key.attempt = static_cast<int>(attempt);
   key.rank = static_cast<int>(rank);
   return key;
-}
-
-Result<std::vector<data::StoredFile>> stored_files_from_json(const json::array& list) {
-  std::vector<data::StoredFile> files;
-  files.reserve(list.size());
-  for (const json::value& item : list) {
-    if (!item.is_object()) return fail(ErrorCode::kInvalidArgument, "a file is an object");
-    data::StoredFile file;
-    std::string digest;
-    JsonFields fields(item.get_object(), "a file");
-    fields.required("path", file.path);
-    fields.required("digest", digest);
-    fields.required("size", file.size);
-    SLIPWAY_TRY(fields.finish_lenient());
-    SLIPWAY_ASSIGN(file.digest, Digest::parse(digest));
-    files.push_back(std::move(file));
-  }
-  return files;
-}
-
-Result<http::Response> range_response(
-    const http::Request& request, const data::Object& object,
-    const std::function<Status(const data::Range& range, const data::Sink& sink)>& read) {
-  const auto header = request.header("range");
-  const http::ByteRange range = http::parse_range(header.value_or(""), object.size);
-  http::Response response;
-  response.content_type = "application/octet-stream";
-  response.headers["Accept-Ranges"] = "bytes";
-  if (range.kind == http::ByteRange::Kind::kUnsatisfiable) {
-    response.status = 416;
-    response.headers["Content-Range"] = fmt::format("bytes */{}", object.size);
-    return response;
-  }
-  const bool part = range.kind == http::ByteRange::Kind::kPart;
-  const data::Range wanted{.offset = part ? range.offset : 0, .length = part ? range.length : object.size};
-  if (wanted.length > kLargestFetchedPart)
-    return fail(ErrorCode::kTooLarge,
-                fmt::format("at most {} MiB of this file at once", kLargestFetchedPart >> 20),
-                "ask for it in ranges");
-  std::string bytes;
-  SLIPWAY_TRY(read(wanted, [&](std::string_view piece) -> Status {
-    bytes += piece;
-    return {};
-  }));
-  if (bytes.size() != wanted.length)
-    return fail(ErrorCode::kConflict, fmt::format("the file '{}' is shorter than it was", object.path));
-  if (part) {
-    response.status = 206;
-    response.headers["Content-Range"] =
-        fmt::format("bytes {}-{}/{}", wanted.offset, wanted.offset + wanted.length - 1, object.size);
-  }
-  response.body = std::move(bytes);
-  return response;
 }
 
 http::Response page(json::array items, std::optional<std::string> next_cursor) {

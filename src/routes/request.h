@@ -5,8 +5,6 @@
 #include <string>
 
 #include "base/json.h"
-#include "data/datastore.h"
-#include "data/workspace_datastore.h"
 #include "http/message.h"
 #include "protocol/node.h"
 #include "runs/run.h"
@@ -32,14 +30,6 @@ json::object describe(Services& services, const runs::Run& run);
 // Of an agent's path.
 NodeId node_of(const http::Request& request);
 Result<AttemptKey> attempt_of(const http::Request& request);
-
-// [{"path", "digest", "size"}]: files whose bytes were uploaded before.
-Result<std::vector<data::StoredFile>> stored_files_from_json(const json::array& list);
-// Answers Range (one range) for an object that has to be fetched first; the part is held in memory, so that
-// one of more than 32 MiB is kTooLarge.
-Result<http::Response> range_response(
-    const http::Request& request, const data::Object& object,
-    const std::function<Status(const data::Range& range, const data::Sink& sink)>& read);
 
 // {"items": [...], "next_cursor": string or null}
 http::Response page(json::array items, std::optional<std::string> next_cursor = std::nullopt);

@@ -88,3 +88,14 @@ def test_files_of_an_http_datastore_keep_their_paths(slipway, site):
     assert content.body == b"odd"
     listed = slipway.cli("data", "create", "bad", "web:*.gz", check=False)
     assert listed.returncode == 9 and "cannot be asked which files it has" in listed.stderr
+
+
+def test_a_large_file_of_a_web_server_is_read_through_slipway(slipway, site):
+    body = bytes(range(256)) * (160 << 10)  # 40 MiB
+    slipway.cli("data", "create", "large", site.put("large.bin", body))
+    path = f"{W}/data/large/content"
+    whole = slipway.http("GET", path, query={"path": "large.bin"})
+    assert whole.status == 200 and whole.body == body
+    part = slipway.http("GET", path, query={"path": "large.bin"}, headers={"Range": "bytes=255-258"})
+    assert (part.status, part.body) == (206, body[255:259])
+    assert slipway.http("GET", path, query={"path": "none"}).status == 404
