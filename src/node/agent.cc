@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "environments/build_store.h"
 #include "node/private_mounts.h"
 #include "node/process_group.h"
 
@@ -18,6 +19,17 @@ namespace {
 constexpr int kPreparations = 4;
 constexpr int kUploads = 2;
 constexpr size_t kIdleConnections = 8;
+
+// Here and not where they are built: nobody waits for it.
+void bound_environments(const std::filesystem::path& home, uint64_t bytes) {
+  const auto pruned = environments::BuildStore(home / "environments").prune(bytes);
+  if (!pruned) {
+    log_warning("agent.environments_not_bounded", {{"error", pruned.error()}});
+  } else if (!pruned->builds.empty()) {
+    log_info("agent.environments_pruned",
+             {{"builds", pruned->builds.size()}, {"bytes", pruned->freed_bytes}});
+  }
+}
 
 }  // namespace
 
@@ -42,7 +54,8 @@ class Agent::Parts {
              .watch = watch,
              .preparations = preparations,
              .uploads = uploads,
-             .private_mounts = private_mounts_work(paths.folder())},
+             .private_mounts = private_mounts_work(paths.folder()),
+             .environment_built = environment_built},
         attempts(site, [this] { wakeup.raise(); }),
         intake(paths, config, server, attempts, options.order_times, [this] { wakeup.raise(); }) {}
 
@@ -54,6 +67,7 @@ class Agent::Parts {
   std::atomic<bool> stopped = false;
   std::counting_semaphore<> preparations{kPreparations};
   std::counting_semaphore<> uploads{kUploads};
+  std::atomic<bool> environment_built = false;
   ServerLink server;
   SnapshotPlacer snapshots;
   AttemptFolders folders;
@@ -90,6 +104,8 @@ void Agent::run() {
   parts.intake.start();
   while (!parts.stopped) {
     parts.attempts.reap();
+    if (parts.environment_built.exchange(false))
+      bound_environments(parts.paths.home, parts.config.environments_bytes);
     if ((parts.intake.draining() || parts.intake.refused()) && parts.attempts.empty()) break;
     parts.wakeup.wait(std::chrono::seconds(5));
   }

@@ -59,7 +59,8 @@ struct AttemptSite {
   JournalWatch& watch;
   std::counting_semaphore<>& preparations;  // how many prepare at a time
   std::counting_semaphore<>& uploads;       // how many keep outputs while their job runs
-  bool private_mounts = false;              // jobs can have copies of their own of shared folders
+  bool private_mounts;                      // jobs can have copies of their own of shared folders
+  std::atomic<bool>& environment_built;     // there may be more of them now than there is room for
 };
 
 class HeldAttempt {

@@ -19,6 +19,7 @@ Result<AgentConfig> read_agent_config(const NodePaths& paths) {
   fields.optional("address", config.address);
   fields.optional("ca_file", config.ca_file);
   fields.optional("cache_bytes", config.cache_bytes);
+  fields.optional("environments_bytes", config.environments_bytes);
   SLIPWAY_TRY(fields.finish_lenient());
   if (config.node != paths.node)
     return fail(ErrorCode::kInvalidArgument,

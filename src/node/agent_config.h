@@ -31,14 +31,16 @@ struct AgentConfig {
   std::string url;
   NodeId node;
   NodeCapacity capacity;
-  std::string address = "127.0.0.1";   // where the other nodes of a run reach this one
-  std::string ca_file;                 // for https
-  uint64_t cache_bytes = 20ULL << 30;  // bound of the shared cache of snapshot files
+  std::string address = "127.0.0.1";          // where the other nodes of a run reach this one
+  std::string ca_file;                        // for https
+  uint64_t cache_bytes = 20ULL << 30;         // bound of the shared cache of snapshot files
+  uint64_t environments_bytes = 60ULL << 30;  // bound of the environments built here, with what builders keep
   Secret token;
 };
 
-// Reads agent.json ({"url", "node", "capacity", "address"?, "ca_file"?, "cache_bytes"?}; other fields are let
-// pass) and the token beside it. The message of a failure names the file.
+// Reads agent.json ({"url", "node", "capacity", "address"?, "ca_file"?, "cache_bytes"?,
+// "environments_bytes"?}; other fields are let pass) and the token beside it. The message of a failure names
+// the file.
 Result<AgentConfig> read_agent_config(const NodePaths& paths);
 
 }  // namespace slipway::node

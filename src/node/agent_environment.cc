@@ -133,6 +133,7 @@ Result<AttemptEnvironment> prepare_environment(const AttemptSite& site, const At
                 fmt::format("environment {}: {}", order.environment.name, prepared.error().message),
                 prepared.error().next);
   }
+  if (!prepared->report.reused && !prepared->report.build.empty()) site.environment_built = true;
   log.note("environment", sentence(order, prepared->report));
   report(site, order, prepared->report, signals);
   environment.prepared = std::move(prepared->environment);
