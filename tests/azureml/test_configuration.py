@@ -128,6 +128,19 @@ def test_packages_replace_earlier_ones_of_their_name():
     assert "azureml-sdk" not in packages.serialize_to_string()
 
 
+@pytest.mark.parametrize(
+    ("packages", "python"),
+    [([], ""), (["pandas"], ""), (["pandas>=1.0", "x~=2", "y!=3"], ""), (["pandas==1.0.5"], "3.8.13")],
+)
+def test_the_default_python_is_kept_where_packages_are_pinned(packages, python):
+    from azureml.core._environments import definition_of
+
+    environment = Environment("x")
+    for package in packages:
+        environment.python.conda_dependencies.add_pip_package(package)
+    assert definition_of(environment)["python"] == python
+
+
 def test_image_and_dockerfile_reset_each_other():
     environment = Environment("image")
     environment.docker.base_dockerfile = "FROM debian"

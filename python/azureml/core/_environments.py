@@ -1,7 +1,10 @@
 """Environments of a workspace: registered by what they define, found by name and version."""
 
+import re
+
 from azureml._service import translated
 from azureml._support import warn_once
+from azureml.core.conda_dependencies import PYTHON_DEFAULT_VERSION
 from azureml.core.environment import RESERVED_PREFIXES, Environment
 from azureml.exceptions import UserErrorException
 
@@ -10,12 +13,13 @@ BUILD_EXPERIMENT = "environment-builds"
 
 
 def definition_of(environment):
-    """What is built. An environment that says nothing takes whichever Python the node has, not the SDK's default."""
+    """What is built. The SDK's default Python is kept for packages that are pinned, which may need one of that time;
+    without pins nobody chose it, and whichever the node has is taken."""
     made = environment._definition()
-    plain = Environment("plain")._definition()
-    if {key: made.get(key) for key in plain if key != "variables"} == {
-        k: plain[k] for k in plain if k != "variables"
-    }:
+    lines = made.get("pip", []) + made.get("conda", [])
+    if made.get("python") == PYTHON_DEFAULT_VERSION and not any(
+        re.search(r"[^<>!~]=", line) for line in lines
+    ):
         made = dict(made, python="")
     if environment.docker.base_image_registry.password:
         warn_once(
