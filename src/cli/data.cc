@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/answer.h"
+#include "cli/data_transfer.h"
 #include "cli/quantities.h"
 #include "cli/table.h"
 #include "http/router.h"
@@ -201,6 +202,8 @@ void add_data_commands(Command root, Context& context) {
   add_named("versions", "List the versions of a dataset, newest first", "slipway data versions mnist",
             list_versions);
   add_data_preview(data, context);
+  add_data_download(data, context);
+  add_data_mount(data, context);
 
   const auto tags = std::make_shared<TagOptions>();
   Command tag =

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -19,6 +20,8 @@ namespace {
 
 constexpr const char* kAside = "aside";
 constexpr auto kStaleAside = std::chrono::hours(24);
+// How often one writer meets a full disk before it gives up: a quota may be what is full, and not the disk.
+constexpr int kMostRooms = 16;
 // A use within this time is not written down: reading must not cost a write.
 constexpr auto kUseGrain = std::chrono::seconds(60);
 
@@ -27,20 +30,6 @@ struct FoundFile {
   uint64_t size = 0;
   int64_t used = 0;  // nanoseconds since 1970
 };
-
-Result<Digest> hash_of(int fd) {
-  Hasher hasher;
-  std::string buffer(1 << 20, '\0');
-  off_t at = 0;
-  while (true) {
-    const ssize_t count = ::pread(fd, buffer.data(), buffer.size(), at);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail(errno_error(errno, "read the cache"));
-    if (count == 0) return hasher.finish();
-    hasher.update(std::string_view(buffer).substr(0, static_cast<size_t>(count)));
-    at += count;
-  }
-}
 
 void mark_used(int fd, const struct stat& status) {
   const auto age =
@@ -90,6 +79,20 @@ uint64_t size_of_asides(const fs::path& folder) {
 }
 
 }  // namespace
+
+Result<Digest> digest_of(int fd) {
+  Hasher hasher;
+  std::string buffer(1 << 20, '\0');
+  off_t at = 0;
+  while (true) {
+    const ssize_t count = ::pread(fd, buffer.data(), buffer.size(), at);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail(errno_error(errno, "read a file"));
+    if (count == 0) return hasher.finish();
+    hasher.update(std::string_view(buffer).substr(0, static_cast<size_t>(count)));
+    at += count;
+  }
+}
 
 Timestamp FileCache::boot_time() {
   const auto stat = read_file("/proc/stat", 16 << 20);
@@ -150,7 +153,7 @@ Status FileCache::check(const CacheKey& key, int fd) const {
   if (!key.of_content)
     return fail(ErrorCode::kNotFound,
                 fmt::format("{} was cached before this machine was restarted", key.name.hex()));
-  SLIPWAY_ASSIGN(const Digest actual, hash_of(fd));
+  SLIPWAY_ASSIGN(const Digest actual, digest_of(fd));
   if (actual == key.name) return {};
   return fail(ErrorCode::kNotFound, fmt::format("{} in the cache holds other bytes", key.name.hex()));
 }
@@ -184,10 +187,13 @@ FileCache::Writer::~Writer() {
 
 Status FileCache::Writer::append(std::string_view bytes) {
   if (key_.of_content) hasher_.update(bytes);
+  int tries = 0;
   while (!bytes.empty()) {
     const ssize_t count = ::write(fd_.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && (errno == ENOSPC || errno == EDQUOT) && cache_.make_room(bytes.size())) continue;
+    if (count < 0 && (errno == ENOSPC || errno == EDQUOT) && tries++ < kMostRooms &&
+        cache_.make_room(bytes.size()))
+      continue;
     if (count < 0) return fail(errno_error(errno, "write to the cache"));
     bytes.remove_prefix(static_cast<size_t>(count));
     size_ += static_cast<uint64_t>(count);
@@ -214,13 +220,9 @@ Status FileCache::give_name(const CacheKey& key, const fs::path& aside) const {
   return fail(errno_error(errno, fmt::format("store {} in the cache", key.name.hex())));
 }
 
-Status FileCache::move_out(const CacheKey& key, const fs::path& target) {
-  if (::rename(path_of(key).c_str(), target.c_str()) == 0) return {};
-  return fail(errno_error(errno, fmt::format("rename to {}", target.string())));
-}
-
 Result<std::shared_ptr<PartialFile>> FileCache::open_partial(const CacheKey& key, uint64_t size) {
   SLIPWAY_ASSIGN(const CacheLock whole, lock(key, CacheLock::kWhole));
+  if (holds(key, size)) return nullptr;
   const std::lock_guard guard(mutex_);
   std::erase_if(partials_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<PartialFile>& known = partials_[key.name];
@@ -275,6 +277,10 @@ void FileCache::trim() {
 bool FileCache::make_room(uint64_t bytes) {
   // More than is needed now: a full disk is met again at once otherwise.
   constexpr uint64_t kAtOnce = 64 << 20;
+  const std::lock_guard lock(room_mutex_);
+  struct statvfs disk{};
+  if (::statvfs(folder_.c_str(), &disk) == 0 && uint64_t{disk.f_bavail} * disk.f_frsize > bytes + (1 << 20))
+    return true;
   return remove_oldest(std::max(bytes, kAtOnce)) > 0;
 }
 

@@ -45,6 +45,9 @@ struct CacheKey {
   CacheKey(const Digest& digest, bool content) : name(digest), of_content(content) {}
 };
 
+// Of the whole file, whatever its position.
+Result<Digest> digest_of(int fd);
+
 class FileCache {
  public:
   // When this machine was started, to the second: what was written later needs no second look.
@@ -82,10 +85,11 @@ class FileCache {
   };
   Result<std::unique_ptr<Writer>> begin(const CacheKey& key);
   Status put(const CacheKey& key, std::string_view content);
-  // Takes the file out of the cache and gives it that name, on the same disk.
-  Status move_out(const CacheKey& key, const std::filesystem::path& target);
+  // Where a whole file is, for whoever takes it out of a cache that is theirs alone.
+  std::filesystem::path path_of(const CacheKey& key) const;
 
-  // A file that is to come in pieces, or has come in part; one object for all threads that ask for it.
+  // A file that is to come in pieces, or has come in part; one object for all threads that ask for it. Null:
+  // it is here whole, since another process has just completed it.
   Result<std::shared_ptr<PartialFile>> open_partial(const CacheKey& key, uint64_t size);
   // Makes a partial file with all its chunks a whole one: hashed where the digest is known, renamed.
   // kInvalidArgument for other bytes than the digest's; they are dropped.
@@ -101,14 +105,13 @@ class FileCache {
   // Removes what was used longest ago until the bound holds with a tenth to spare, and what dead writers have
   // left.
   void trim();
-  // The disk is full: removes what was used longest ago until `bytes` more are free. False: nothing is left
-  // to remove.
+  // The disk is full: removes what was used longest ago until `bytes` more are free, unless somebody else has
+  // done so meanwhile. False: nothing is left to remove.
   bool make_room(uint64_t bytes);
 
  private:
   FileCache(std::filesystem::path folder, uint64_t max_bytes, Timestamp trusted_since)
       : folder_(std::move(folder)), max_bytes_(max_bytes), trusted_since_(trusted_since) {}
-  std::filesystem::path path_of(const CacheKey& key) const;
   std::filesystem::path aside_of(const CacheKey& key, std::string_view ending) const;
   Status check(const CacheKey& key, int fd) const;
   Status give_name(const CacheKey& key, const std::filesystem::path& aside) const;
@@ -118,6 +121,7 @@ class FileCache {
   const uint64_t max_bytes_;
   const Timestamp trusted_since_;
 
+  std::mutex room_mutex_;  // one at a time removes, so that the others find what it has freed
   std::mutex mutex_;
   std::map<Digest, std::weak_ptr<PartialFile>> partials_;
   uint64_t added_since_trim_ = 0;

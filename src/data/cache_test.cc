@@ -77,9 +77,9 @@ TEST_F(CacheTest, StaysWithinItsBoundAndLosesWhatWasUsedLongestAgo) {
 TEST_F(CacheTest, MakesRoomOnAFullDiskAsLongAsThereIsSomethingToRemove) {
   const auto cache = open();
   ASSERT_TRUE(cache->put(Digest::of("one"), "one"));
-  EXPECT_TRUE(cache->make_room(1));
+  EXPECT_TRUE(cache->make_room(1ULL << 60));
   EXPECT_FALSE(cache->holds(Digest::of("one"), 3));
-  EXPECT_FALSE(cache->make_room(1));
+  EXPECT_FALSE(cache->make_room(1ULL << 60));
 }
 
 TEST_F(CacheTest, RemembersTheChunksOfAPartialFile) {

@@ -47,6 +47,8 @@ struct Page {
 struct Range {
   uint64_t offset = 0;
   uint64_t length = UINT64_MAX;  // cut at the end of the object
+  // A server without ranges: kUnsupported, instead of reading all that stands before.
+  bool part_only = false;
 };
 
 // Takes bytes as they come, in order; an error ends the transfer with it.

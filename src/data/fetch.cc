@@ -14,6 +14,7 @@ namespace {
 constexpr uint64_t kChunk = PartialFile::kChunk;
 // The lock of whoever reads a large object in one go, beside those of its chunks.
 constexpr uint64_t kStream = CacheLock::kWhole + 1;
+constexpr int kMostRooms = 16;  // see cache.cc
 constexpr auto kLongestPause = std::chrono::seconds(5);
 constexpr auto kChunkWait = std::chrono::milliseconds(200);
 
@@ -55,7 +56,9 @@ class ChunkWriter {
  private:
   Status write(std::string_view piece) {
     Status written = partial_.write(at_, piece);
-    while (!written && written.error().code == ErrorCode::kStorageFull && cache_.make_room(piece.size()))
+    for (int tries = 0; tries < kMostRooms && !written && written.error().code == ErrorCode::kStorageFull &&
+                        cache_.make_room(piece.size());
+         ++tries)
       written = partial_.write(at_, piece);
     return written;
   }
@@ -232,6 +235,7 @@ Result<UniqueFd> Fetcher::fetch(const WantedFile& file, FetchProgress& progress)
     }
     SLIPWAY_ASSIGN(const std::shared_ptr<PartialFile> partial,
                    cache_.open_partial(file.key, file.file->size));
+    if (partial == nullptr) continue;
     for (size_t chunk = 0; chunk < partial->chunks(); ++chunk)
       SLIPWAY_TRY(ensure(file, *partial, chunk, FetchBatch::kSpan - 1, progress));
     if (partial->complete()) SLIPWAY_TRY(finish(file, *partial));

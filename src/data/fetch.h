@@ -39,6 +39,8 @@ class ByteSource {
   // more; the message says in what ("its entity tag has changed"). kUnsupported: the server gives whole
   // objects only, and the range begins behind the beginning.
   virtual Status read(const File& file, const Range& range, const Sink& sink) = 0;
+  // What is there now: size, and tag or digest.
+  virtual Result<Object> look(const File& file) = 0;
 };
 
 // A file to have, of a manifest that outlives the fetching.

@@ -43,6 +43,8 @@ Status FetchBatch::open(const WantedFile& file, Large& large) {
   if (large.opened) return {};
   if (!cache_.holds(file.key, file.file->size)) {
     SLIPWAY_ASSIGN(large.partial, cache_.open_partial(file.key, file.file->size));
+  }
+  if (large.partial != nullptr) {
     for (size_t chunk = 0; chunk < large.partial->chunks(); ++chunk)
       if (large.partial->has(chunk)) progress_.bytes += large.partial->length_of(chunk);
   } else {

@@ -41,6 +41,8 @@ class FakeSource final : public ByteSource {
     return {};
   }
 
+  Result<Object> look(const File& file) override { return Object{.path = file.path, .size = file.size}; }
+
   std::map<std::string, std::string> objects;
   std::map<std::string, uint64_t> bytes_asked;
   std::function<Status(int count, const Range& range)> fault;

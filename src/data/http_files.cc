@@ -101,6 +101,8 @@ class RangeReader {
     if (!tag_.empty() && object_.tag != tag_)
       return fail(ErrorCode::kConflict, fmt::format("the file {} has changed", url_.shown()));
     if (answer.status == 200) {
+      if (range_.part_only && range_.offset > 0)
+        return fail(ErrorCode::kUnsupported, fmt::format("the server of {} gives no ranges", url_.shown()));
       skip_ = range_.offset;
       object_.size = number_of(header_of(answer, "content-length")).value_or(0);
       return {};

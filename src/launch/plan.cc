@@ -54,6 +54,8 @@ std::map<std::string, std::string> in_job_variables(const AttemptOrder& order, c
           {"SLIPWAY_SOCKET", plan.socket.string()},
           {"SLIPWAY_OUTPUTS", (plan.work / "outputs").string()},
           {"SLIPWAY_LOGS", (plan.work / "logs").string()},
+          {"SLIPWAY_INPUTS", json::serialize(slipway::to_json(site.data.inputs))},
+          {"SLIPWAY_DATA_OUTPUTS", json::serialize(slipway::to_json(site.data.outputs))},
           {std::string(kMarkVariable), site.mark}};
 }
 
@@ -70,6 +72,7 @@ std::map<std::string, std::string> build_environment(const AttemptOrder& order, 
   // Empty rather than absent when no GPU is granted: a job must not see those of its neighbours.
   environment["CUDA_VISIBLE_DEVICES"] = join_numbers(order.gpu_indices);
   for (const auto& [name, value] : azure_variables(order, site.url)) environment[name] = value;
+  for (const auto& [name, value] : data_variables(site.data)) environment[name] = value;
   for (const auto& [name, value] : launch.variables) environment[name] = value;
   for (const auto& [name, value] : order.job.variables) environment[name] = value;
   if (!site.python_packages.empty()) {
@@ -91,7 +94,10 @@ std::filesystem::path socket_path(const std::filesystem::path& folder) {
 Result<LaunchPlan> plan(const AttemptOrder& order, const LaunchSite& site) {
   if (order.job.command.empty() || order.job.command.front().empty())
     return fail(ErrorCode::kInvalidArgument, fmt::format("run {} has no command", order.key.run));
-  const Launch launch = launch_single(order);
+  Launch launch = launch_single(order);
+  for (std::string& argument : launch.argv) {
+    SLIPWAY_ASSIGN(argument, put_paths(argument, site.data));
+  }
   LaunchPlan plan{.argv = launch.argv,
                   .environment = {},
                   .work = site.folder / "work",
@@ -115,7 +121,8 @@ Result<SupervisorSpec> supervisor_spec(const AttemptOrder& order, const LaunchSi
       .log_quota_bytes = order.log_quota_bytes,
       .gpu_indices = order.gpu_indices,
       .overlays = site.overlays,
-      .root = site.root};
+      .root = site.root,
+      .mounts = {}};
 }
 
 }  // namespace slipway::launch

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/references.h"
 #include "launch/spec.h"
 
 namespace slipway::launch {
@@ -27,6 +28,7 @@ struct LaunchSite {
   std::string python_packages = "";  // Slipway's own: behind PYTHONPATH, so that jobs can import them
   std::vector<Overlay> overlays = {};
   std::optional<Root> root = {};
+  DataPaths data = {};  // where the run's inputs and outputs are
 };
 
 struct LaunchPlan {
@@ -38,7 +40,7 @@ struct LaunchPlan {
 
 // In-job variables win over the job's own only where they start with SLIPWAY_; of the agent's environment
 // only PATH, HOME, LANG, USER and TMPDIR are passed on. kUnsupported for a launcher this program does not
-// have.
+// have, kInvalidArgument for a command that names data the run does not have.
 Result<LaunchPlan> plan(const AttemptOrder& order, const LaunchSite& site);
 
 // The plan with the order's bounds: what the supervisor is given.

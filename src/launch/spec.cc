@@ -110,7 +110,8 @@ json::object to_json(const SupervisorSpec& spec) {
       {"log_quota_bytes", spec.log_quota_bytes},
       {"gpu_indices", to_json(spec.gpu_indices)},
       {"overlays", to_json(spec.overlays)},
-      {"root", spec.root ? json::value(to_json(*spec.root)) : json::value(nullptr)}};
+      {"root", spec.root ? json::value(to_json(*spec.root)) : json::value(nullptr)},
+      {"mounts", slipway::to_json(spec.mounts)}};
 }
 
 Result<SupervisorSpec> supervisor_spec_from_json(const json::object& object) {
@@ -134,6 +135,7 @@ Result<SupervisorSpec> supervisor_spec_from_json(const json::object& object) {
   fields.optional("log_quota_bytes", spec.log_quota_bytes);
   fields.optional("gpu_indices", gpus);
   fields.optional("overlays", overlays);
+  fields.optional("mounts", spec.mounts);
   SLIPWAY_TRY(fields.finish_lenient());
 
   JsonFields limit_fields(limits, "the supervisor's limits");

@@ -64,13 +64,16 @@ struct SupervisorSpec {
   std::vector<int> gpu_indices;               // whose use is sampled
   std::vector<Overlay> overlays;              // in a mount namespace of the attempt's own
   std::optional<Root> root;                   // the same; argv[0] is looked up there
+  // Where data is to be mounted before the start. What is behind each place comes with the supervisor's
+  // standard input and is nowhere on disk: it holds credentials.
+  std::vector<std::string> mounts;
   bool operator==(const SupervisorSpec&) const = default;
 };
 
 // {"key": {run, attempt, rank}, "mark", "argv": [], "environment": {}, "work", "socket",
 //  "limits": {"memory_bytes", "cpus", "pids"}, "timeout_seconds", "grace_seconds", "log_quota_bytes",
 //  "gpu_indices": [], "overlays": [{"folder", "upper", "work"}],
-//  "root": {"files": {...}, "mount", "binds": [], "shm_bytes"}}
+//  "root": {"files": {...}, "mount", "binds": [], "shm_bytes"}, "mounts": []}
 json::object to_json(const SupervisorSpec& spec);
 // Fields this program does not know are let pass: a newer agent may have written them.
 Result<SupervisorSpec> supervisor_spec_from_json(const json::object& object);

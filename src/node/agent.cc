@@ -44,12 +44,14 @@ class Agent::Parts {
         cache(std::move(node_cache)),
         server(paths.node, config.url, config.token, config.ca_file, kIdleConnections),
         snapshots(server, *cache),
+        inputs(paths, config.ca_file, server, *cache, config.cache_bytes),
         folders(paths.spare()),
         site{.paths = paths,
              .supervisor = options.supervisor,
              .times = options.attempt_times,
              .server = server,
              .snapshots = snapshots,
+             .inputs = inputs,
              .folders = folders,
              .watch = watch,
              .preparations = preparations,
@@ -70,6 +72,7 @@ class Agent::Parts {
   std::atomic<bool> environment_built = false;
   ServerLink server;
   SnapshotPlacer snapshots;
+  InputPlacer inputs;
   AttemptFolders folders;
   JournalWatch watch;
   AttemptSite site;

@@ -8,6 +8,7 @@
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "data/mount/attach.h"
 #include "journal/writer.h"
 #include "launch/plan.h"
 #include "node/agent_preparation.h"
@@ -99,12 +100,14 @@ HeldAttempt::Step HeldAttempt::claim() {
   return Step::kFenced;
 }
 
-HeldAttempt::Step HeldAttempt::start(const launch::SupervisorSpec& spec) {
+HeldAttempt::Step HeldAttempt::start(const PreparedAttempt& prepared) {
   SLIPWAY_FAILPOINT("agent.before_spec");
-  if (Status written = launch::write_spec(folder_, spec, *order_); !written) return give_up(written.error());
+  if (Status written = launch::write_spec(folder_, prepared.spec, *order_); !written)
+    return give_up(written.error());
   SLIPWAY_FAILPOINT("agent.after_spec");
   open_account();
-  if (Status started = supervisor_.start(); !started) return give_up(started.error());
+  if (Status started = supervisor_.start(prepared.mount_order.get()); !started)
+    return give_up(started.error());
   SLIPWAY_FAILPOINT("agent.after_spawn");
   log_info("attempt.started", {{"attempt", name_}});
   return Step::kGoOn;
@@ -180,8 +183,9 @@ void HeldAttempt::open_account() {
   watched_ = site_.watch.watch(folder_, [this] { signals_.wake(); });
   if (order_) {
     keeper_ = std::make_unique<OutputKeeper>(site_.server, *order_, folder_);
-    running_outputs_ = std::make_unique<RunningOutputs>(*keeper_, site_.uploads, site_.times.outputs_every,
-                                                        site_.times.outputs_settled);
+    data_outputs_ = std::make_unique<DataOutputs>(site_.server, *order_, folder_);
+    running_outputs_ = std::make_unique<RunningOutputs>(
+        *keeper_, *data_outputs_, site_.uploads, site_.times.outputs_every, site_.times.outputs_settled);
   }
 }
 
@@ -275,7 +279,10 @@ HeldAttempt::Step HeldAttempt::close_for_supervisor() {
 
 HeldAttempt::Step HeldAttempt::finish() {
   if (keeper_ != nullptr) {
-    const Status kept = signals_.insist([this]() -> Status { return keeper_->keep_all(); });
+    const Status kept = signals_.insist([this]() -> Status {
+      SLIPWAY_TRY(keeper_->keep_all());
+      return data_outputs_->keep_all();
+    });
     if (signals_.interrupted()) return interruption();
     if (!kept && verdict(kept.error()) == Verdict::kStale) return Step::kFenced;
     if (!kept) log_warning("attempt.outputs_refused", {{"attempt", name_}, {"error", kept.error()}});
@@ -318,7 +325,10 @@ void HeldAttempt::remove() {
   watched_ = {};
   shipper_.reset();
   running_outputs_.reset();
+  data_outputs_.reset();
   keeper_.reset();
+  // Where the supervisor had no view of its own; emptying the folder must not reach into a mount.
+  data::detach_dead_mounts(folder_);
   const Status removed = site_.folders.remove(folder_);
   if (!removed) log_warning("attempt.folder_kept", {{"attempt", name_}, {"error", removed.error()}});
 }

@@ -27,8 +27,11 @@
 #include "launch/spec.h"
 #include "node/agent_attach.h"
 #include "node/agent_config.h"
+#include "node/agent_inputs.h"
 #include "node/agent_link.h"
+#include "node/agent_output_data.h"
 #include "node/agent_outputs.h"
+#include "node/agent_prepare.h"
 #include "node/agent_running_outputs.h"
 #include "node/agent_shipping.h"
 #include "node/agent_signals.h"
@@ -55,6 +58,7 @@ struct AttemptSite {
   AttemptTimes times;
   ServerLink& server;
   SnapshotPlacer& snapshots;
+  InputPlacer& inputs;
   AttemptFolders& folders;
   JournalWatch& watch;
   std::counting_semaphore<>& preparations;  // how many prepare at a time
@@ -88,7 +92,7 @@ class HeldAttempt {
   Step begin();
   Step claim();
   Step prepare_and_start();
-  Step start(const launch::SupervisorSpec& spec);
+  Step start(const PreparedAttempt& prepared);
   Step give_up(const Error& why);
   Step close_unstarted(const CancelOrder& order);
   Step attach();
@@ -119,6 +123,7 @@ class HeldAttempt {
   std::optional<AttemptOrder> order_;
   JournalWatch::Watched watched_;
   std::unique_ptr<OutputKeeper> keeper_;
+  std::unique_ptr<DataOutputs> data_outputs_;
   std::unique_ptr<RunningOutputs> running_outputs_;
   std::optional<JournalShipper> shipper_;
   bool seen_dead_ = false;  // the supervisor: its last words are looked for once more

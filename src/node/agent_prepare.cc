@@ -4,6 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/random.h"
 #include "base/subprocess.h"
 #include "bundle/wheels.h"
@@ -68,28 +71,35 @@ Status place_snapshot(const AttemptSite& site, const AttemptOrder& order, const 
 
 }  // namespace
 
-Result<launch::SupervisorSpec> prepare_attempt(const AttemptSite& site, const AttemptOrder& order,
-                                               const std::filesystem::path& folder, Standing standing,
-                                               AttemptSignals& signals, PreparationLog& log) {
+Result<PreparedAttempt> prepare_attempt(const AttemptSite& site, const AttemptOrder& order,
+                                        const std::filesystem::path& folder, Standing standing,
+                                        AttemptSignals& signals, PreparationLog& log) {
   SLIPWAY_ASSIGN(AttemptEnvironment environment, prepare_environment(site, order, folder, signals, log));
   // After the environment: who waits for a build keeps nobody from placing code.
   const Turn turn(site.preparations, signals);
   SLIPWAY_ASSIGN(const std::filesystem::path packages, bundle::unpack_packages(site.paths.home / "python"));
   if (standing == Standing::kOrdered) SLIPWAY_TRY(place_snapshot(site, order, folder / "work", signals));
+  SLIPWAY_ASSIGN(PlacedInputs inputs, site.inputs.place(order, folder, signals, log));
+  SLIPWAY_ASSIGN(auto outputs, DataOutputs::make(order, folder));
   SLIPWAY_ASSIGN(launch::SupervisorSpec spec,
-                 launch::supervisor_spec(order, {.folder = folder,
-                                                 .url = site.server.url(),
-                                                 .environment = own_environment(),
-                                                 .mark = random_base32(20),
-                                                 .path_prefix = std::move(environment.prepared.path_prefix),
-                                                 .variables = std::move(environment.prepared.variables),
-                                                 .program_folder = own_program_folder(),
-                                                 .python_packages = packages.string(),
-                                                 .overlays = std::move(environment.overlays),
-                                                 .root = std::move(environment.root)}));
+                 launch::supervisor_spec(
+                     order, {.folder = folder,
+                             .url = site.server.url(),
+                             .environment = own_environment(),
+                             .mark = random_base32(20),
+                             .path_prefix = std::move(environment.prepared.path_prefix),
+                             .variables = std::move(environment.prepared.variables),
+                             .program_folder = own_program_folder(),
+                             .python_packages = packages.string(),
+                             .overlays = std::move(environment.overlays),
+                             .root = std::move(environment.root),
+                             .data = {.inputs = std::move(inputs.paths), .outputs = std::move(outputs)}}));
+  spec.mounts = std::move(inputs.mounts);
+  // Inputs that the job wants outside the attempt's folder, which an image's root has anyway.
+  if (spec.root) std::ranges::move(inputs.elsewhere, std::back_inserter(spec.root->binds));
   const std::filesystem::path socket_folder = std::filesystem::path(spec.socket).parent_path();
   if (socket_folder != folder) SLIPWAY_TRY(make_socket_folder(socket_folder));
-  return spec;
+  return PreparedAttempt{.spec = std::move(spec), .mount_order = std::move(inputs.mount_order)};
 }
 
 }  // namespace slipway::node

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "launch/spec.h"
 #include "node/agent_attach.h"
@@ -15,11 +16,16 @@ namespace slipway::node {
 class PreparationLog;
 struct AttemptSite;
 
-// Prepares the environment and places the snapshot (not again for Standing::kNotStarted, whose work folder is
-// whole), and gives the supervisor's order. What is done is said in `log`. Waits for its turn and for the
-// server; ends early, with any error, when the attempt is interrupted or canceled.
-Result<launch::SupervisorSpec> prepare_attempt(const AttemptSite& site, const AttemptOrder& order,
-                                               const std::filesystem::path& folder, Standing standing,
-                                               AttemptSignals& signals, PreparationLog& log);
+struct PreparedAttempt {
+  launch::SupervisorSpec spec;
+  UniqueFd mount_order;  // to be the supervisor's standard input; empty when nothing is mounted
+};
+
+// Prepares the environment, places the snapshot (not again for Standing::kNotStarted, whose work folder is
+// whole) and the run's data, and gives the supervisor's order. What is done is said in `log`. Waits for its
+// turn and for the server; ends early, with any error, when the attempt is interrupted or canceled.
+Result<PreparedAttempt> prepare_attempt(const AttemptSite& site, const AttemptOrder& order,
+                                        const std::filesystem::path& folder, Standing standing,
+                                        AttemptSignals& signals, PreparationLog& log);
 
 }  // namespace slipway::node

@@ -8,15 +8,18 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "node/agent_output_data.h"
 #include "node/agent_outputs.h"
 
 namespace slipway::node {
 
 class RunningOutputs {
  public:
-  // `uploads` bounds how many attempts do this at a time. Both outlive this.
-  RunningOutputs(OutputKeeper& keeper, std::counting_semaphore<>& uploads, Duration every, Duration settled)
+  // `uploads` bounds how many attempts do this at a time. All outlive this.
+  RunningOutputs(OutputKeeper& keeper, DataOutputs& data, std::counting_semaphore<>& uploads, Duration every,
+                 Duration settled)
       : keeper_(keeper),
+        data_(data),
         uploads_(uploads),
         every_(every),
         settled_(settled),
@@ -31,6 +34,7 @@ class RunningOutputs {
 
  private:
   OutputKeeper& keeper_;
+  DataOutputs& data_;
   std::counting_semaphore<>& uploads_;
   const Duration every_;
   const Duration settled_;

@@ -38,11 +38,13 @@ std::vector<std::string> supervisor_environment() {
 
 }  // namespace
 
-Result<pid_t> spawn_supervisor(const std::filesystem::path& program, const std::filesystem::path& folder) {
+Result<pid_t> spawn_supervisor(const std::filesystem::path& program, const std::filesystem::path& folder,
+                               int mount_order) {
   return spawn_program({.program = program,
                         .arguments = {"slipway", "supervise", folder.string()},
                         .environment = supervisor_environment(),
                         .folder = {},
+                        .in = mount_order,
                         .err = STDERR_FILENO,
                         .own_session = true});
 }

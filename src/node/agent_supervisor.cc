@@ -19,8 +19,8 @@ constexpr Duration kDying = std::chrono::seconds(2);
 
 }  // namespace
 
-Status SupervisorHandle::start() {
-  SLIPWAY_ASSIGN(child_, spawn_supervisor(program_, folder_));
+Status SupervisorHandle::start(int mount_order) {
+  SLIPWAY_ASSIGN(child_, spawn_supervisor(program_, folder_, mount_order));
   return {};
 }
 

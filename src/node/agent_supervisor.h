@@ -18,8 +18,9 @@ class SupervisorHandle {
   SupervisorHandle(std::filesystem::path program, std::filesystem::path folder)
       : program_(std::move(program)), folder_(std::move(folder)) {}
 
-  // Starts one; spec.json is there. Whether it gets the lock is its own affair.
-  Status start();
+  // Starts one; spec.json is there. Whether it gets the lock is its own affair. `mount_order`: -1, or what
+  // it is to find at its standard input.
+  Status start(int mount_order);
   // True until the child has ended and nobody holds the lock.
   bool lives();
   // "signal 9 (Killed)"; empty when it was not this agent's child.

@@ -13,6 +13,7 @@
 #include "node/process_group.h"
 #include "node/supervisor_attempt.h"
 #include "node/supervisor_feed.h"
+#include "node/supervisor_mounts.h"
 
 namespace slipway::node {
 namespace {
@@ -40,13 +41,16 @@ Status finish(JournalFeed& feed, const ExitStatus& status) {
   }
 }
 
-ExitStatus could_not_read_order(const Error& error, const Clock& clock) {
+ExitStatus could_not_start(std::string reason, const Clock& clock) {
   ExitStatus status;
   status.code = 126;
-  status.reason = fmt::format("the order of this attempt cannot be read: {}", error.message);
+  status.reason = std::move(reason);
   status.started = status.ended = clock.now();
   return status;
 }
+
+// What the mounts' order came by; whoever else reads our standard input finds nothing.
+constexpr int kMountOrder = STDIN_FILENO;
 
 }  // namespace
 
@@ -59,9 +63,16 @@ Status supervise(const std::string& folder_name) {
     return fail(ErrorCode::kConflict, fmt::format("the attempt in {} has ended already", folder.string()));
   const SystemClock clock;
   const auto spec = launch::read_spec(folder);
+  // First of all: it forks, and what it leaves behind must not be our child (supervisor_mounts.h).
+  Result<std::unique_ptr<AttemptMounts>> mounts(nullptr);
+  if (spec && !spec->mounts.empty()) mounts = AttemptMounts::start(kMountOrder);
   JournalFeed feed(std::move(writer), folder, spec ? spec->log_quota_bytes : 0, clock);
-  if (!spec) return finish(feed, could_not_read_order(spec.error(), clock));
-  Attempt attempt(folder, *spec, feed, clock);
+  if (!spec)
+    return finish(
+        feed, could_not_start(
+                  fmt::format("the order of this attempt cannot be read: {}", spec.error().message), clock));
+  if (!mounts) return finish(feed, could_not_start(mounts.error().message, clock));
+  Attempt attempt(folder, *spec, feed, mounts->get(), clock);
   return finish(feed, attempt.run());
 }
 

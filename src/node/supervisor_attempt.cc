@@ -128,8 +128,7 @@ void Attempt::prepare_work() {
 }
 
 Result<StartedProcess> Attempt::start_in_its_place() {
-  if (!spec_.overlays.empty() || spec_.root)
-    SLIPWAY_TRY(enter_private_mounts(spec_.overlays, spec_.root));
+  if (!spec_.overlays.empty() || spec_.root) SLIPWAY_TRY(enter_private_mounts(spec_.overlays, spec_.root));
   return start_process(spec_, group_->entrance());
 }
 
@@ -161,14 +160,17 @@ bool Attempt::start(ExitStatus& status) {
 }
 
 void Attempt::loop() {
-  // poll, not epoll: for five descriptors it needs no setting up, which is what a short job pays for.
+  // poll, not epoll: for six descriptors it needs no setting up, which is what a short job pays for.
   while (true) {
-    std::array<pollfd, 5> polled{{{signals_.get(), POLLIN, 0},
+    std::array<pollfd, 6> polled{{{signals_.get(), POLLIN, 0},
                                   {outputs_[0].fd.get(), POLLIN, 0},
                                   {outputs_[1].fd.get(), POLLIN, 0},
                                   {inotify_.get(), POLLIN, 0},
-                                  {socket_ ? socket_->fd() : -1, POLLIN, 0}}};
+                                  {socket_ ? socket_->fd() : -1, POLLIN, 0},
+                                  {mounts_ != nullptr ? mounts_->fd() : -1, POLLIN, 0}}};
     ::poll(polled.data(), polled.size(), wait_milliseconds(clock_.monotonic()));
+    // Before the signal: a job that failed on bad data ended because of the data.
+    if (polled[5].revents != 0 || polled[0].revents != 0) on_mounts();
     if (polled[0].revents != 0) on_signal();
     for (size_t i = 0; i < outputs_.size(); ++i)
       if (polled[i + 1].revents != 0) read_output(outputs_[i]);
@@ -214,6 +216,11 @@ void Attempt::reap() {
     ended_ = clock_.now();
     ending_.main_process_ended(clock_.monotonic());
   }
+}
+
+void Attempt::on_mounts() {
+  const auto reason = mounts_ != nullptr ? mounts_->receive() : std::nullopt;
+  if (reason) ending_.ask(Ending::Cause::kData, *reason, spec_.grace, false, clock_.monotonic());
 }
 
 void Attempt::on_inotify() {

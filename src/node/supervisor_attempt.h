@@ -1,7 +1,7 @@
 // One attempt from its start to its exit record: the loop of the supervisor.
 //
 // 1. The intention is in the journal before the process exists, the start right after, the end last.
-// 2. One thread, one poll over five descriptors; nothing in the loop waits but the poll and the disk.
+// 2. One thread, one poll over six descriptors; nothing in the loop waits but the poll and the disk.
 // 3. The attempt is over when its main process has been reaped and no descendant is left: as subreaper this
 // process
 //    inherits every one that its parent leaves, so "no child" means "nobody".
@@ -23,6 +23,7 @@
 #include "node/supervisor_ending.h"
 #include "node/supervisor_feed.h"
 #include "node/supervisor_logs.h"
+#include "node/supervisor_mounts.h"
 #include "node/supervisor_process.h"
 #include "node/supervisor_resources.h"
 #include "node/supervisor_socket.h"
@@ -32,10 +33,10 @@ namespace slipway::node {
 
 class Attempt {
  public:
-  // All outlive it.
+  // All outlive it. `mounts` may be null: nothing is mounted.
   Attempt(std::filesystem::path folder, const launch::SupervisorSpec& spec, JournalFeed& feed,
-          const Clock& clock)
-      : folder_(std::move(folder)), spec_(spec), feed_(feed), clock_(clock) {}
+          AttemptMounts* mounts, const Clock& clock)
+      : folder_(std::move(folder)), spec_(spec), feed_(feed), mounts_(mounts), clock_(clock) {}
 
   // How it ended; the exit record is left to the caller. Takes over signals and children of this process.
   ExitStatus run();
@@ -59,6 +60,7 @@ class Attempt {
   int wait_milliseconds(Monotonic now) const;
   void on_signal();
   void on_inotify();
+  void on_mounts();
   void check_cancel();
   bool read_output(Output& output);
   void read_logs(Monotonic now);
@@ -72,6 +74,7 @@ class Attempt {
   std::filesystem::path folder_;
   const launch::SupervisorSpec& spec_;
   JournalFeed& feed_;
+  AttemptMounts* const mounts_;
   const Clock& clock_;
 
   UniqueFd signals_;

@@ -1,7 +1,7 @@
 // When and how a job is made to end: pure decisions about signals, without a process in sight.
 //
-// 1. Asked to end (cancel, time limit), the whole group gets SIGTERM at once and SIGKILL after the grace;
-// whoever of it
+// 1. Asked to end (cancel, time limit, data that cannot be trusted), the whole group gets SIGTERM at once and
+// SIGKILL after the grace; whoever of it
 //    still works when the main process is gone has the rest of the grace.
 // 2. When the main process ends by itself, the others are given a moment to write their last bytes (`a | tee
 // b`), then
@@ -19,7 +19,7 @@ namespace slipway::node {
 
 class Ending {
  public:
-  enum class Cause { kCancel, kTimeLimit };
+  enum class Cause { kCancel, kTimeLimit, kData };
   enum class Action { kNone, kTerminate, kKill };
 
   static constexpr Duration kLinger = std::chrono::milliseconds(500);

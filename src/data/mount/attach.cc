@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,9 +15,11 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/subprocess.h"
 #include "data/mount/mount_table.h"
 
 namespace slipway::data {
@@ -42,15 +44,47 @@ int try_mount(const char* folder, const char* options, int device) {
   return ::mount("slipway", folder, "fuse.slipway", kFlags, options) == 0 ? 0 : errno;
 }
 
-bool has_helper() {
+std::filesystem::path find_helper() {
   const char* path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "/usr/bin:/bin";
-  while (!rest.empty()) {
-    const std::string_view folder = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
-    if (::access(fmt::format("{}/{}", folder, kHelper).c_str(), X_OK) == 0) return true;
+  return find_on_path(kHelper, path != nullptr ? path : "/usr/bin:/bin");
+}
+
+// Runs in a process of its own from fork on, with system calls alone: waits for the end of everybody who
+// holds the other end of the pipe, then unmounts.
+[[noreturn]] void guard(int pipe, const char* helper, char* const* arguments) {
+  ::setsid();
+  ::dup2(pipe, 0);
+  ::syscall(SYS_close_range, 3U, ~0U, 0);
+  char byte = 0;
+  ssize_t count = 0;
+  do {
+    count = ::read(0, &byte, 1);
+  } while (count > 0 || (count < 0 && errno == EINTR));
+  char* const environment[] = {nullptr};
+  ::execve(helper, arguments, environment);
+  ::_exit(1);
+}
+
+// fusermount3 has an option for this (auto_unmount), which was seen to leave mounts behind. The guard is
+// nobody's child, so that who mounts has none to reap. Gives the end of the pipe whose closing it waits for.
+Result<UniqueFd> start_guard(const std::filesystem::path& helper, const std::string& place) {
+  std::vector<std::string> words{kHelper, "-u", "-z", "-q", "--", place};
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail(errno_error(errno, "make a pipe"));
+  const UniqueFd theirs(ends[0]);
+  UniqueFd ours(ends[1]);
+  const pid_t between = ::fork();
+  if (between < 0) return fail(errno_error(errno, "start the guard of a mount"));
+  if (between == 0) {
+    if (::fork() == 0) guard(theirs.get(), helper.c_str(), arguments.data());
+    ::_exit(0);
   }
-  return false;
+  while (::waitpid(between, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return ours;
 }
 
 Result<UniqueFd> receive_device(int socket) {
@@ -89,7 +123,7 @@ Result<MountWay> find_mount_way(const std::filesystem::path& some_folder) {
   if (child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) return MountWay::kPrivileged;
   if (no_device == ENOENT || no_device == ENODEV || no_device == ENXIO)
     return fail(ErrorCode::kUnsupported, "this machine has no /dev/fuse", "modprobe fuse");
-  if (::geteuid() != 0 && has_helper()) return MountWay::kHelped;
+  if (::geteuid() != 0 && !find_helper().empty()) return MountWay::kHelped;
   const int why = no_device != 0 ? no_device : WIFEXITED(status) ? WEXITSTATUS(status) : EPERM;
   return fail(ErrorCode::kUnsupported, fmt::format("mounting is not permitted here ({})", std::strerror(why)),
               "install fuse3, or give the node the right to mount");
@@ -106,7 +140,7 @@ Mounted::Mounted(Mounted&& other) noexcept
     : at_(std::exchange(other.at_, {})),
       way_(other.way_),
       device_(std::move(other.device_)),
-      helper_(std::move(other.helper_)) {}
+      guard_(std::move(other.guard_)) {}
 
 Mounted::~Mounted() {
   unmount();
@@ -124,33 +158,33 @@ Status Mounted::mount_by_ourselves(std::string_view source) {
 }
 
 Status Mounted::mount_helped(std::string_view source) {
+  const std::string place = std::exchange(at_, {}).string();
+  const std::filesystem::path helper = find_helper();
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return fail(errno_error(errno, "make a socket"));
-  helper_ = UniqueFd(ends[0]);
+  const UniqueFd ours(ends[0]);
   UniqueFd theirs(ends[1]);
-  std::string place = std::exchange(at_, {}).string();
-  std::string program = kHelper;
-  std::string option = "-o";
-  std::string options =
-      fmt::format("ro,nosuid,nodev,auto_unmount,max_read={},subtype=slipway,fsname={}", kReadSize, source);
-  std::string dashes = "--";
-  char* arguments[] = {program.data(), option.data(), options.data(), dashes.data(), place.data(), nullptr};
-  std::string socket = "_FUSE_COMMFD=3";
-  std::string path =
-      fmt::format("PATH={}", std::getenv("PATH") != nullptr ? std::getenv("PATH") : "/usr/bin:/bin");
-  char* environment[] = {socket.data(), path.data(), nullptr};
-  posix_spawn_file_actions_t files;
-  ::posix_spawn_file_actions_init(&files);
-  ::posix_spawn_file_actions_adddup2(&files, theirs.get(), 3);
-  ::posix_spawn_file_actions_addclosefrom_np(&files, 4);
-  pid_t pid = 0;
-  const int error = ::posix_spawnp(&pid, kHelper, &files, nullptr, arguments, environment);
-  ::posix_spawn_file_actions_destroy(&files);
-  if (error != 0) return fail(errno_error(error, "start fusermount3"));
+  // Its standard input is where it sends the connection to.
+  SLIPWAY_ASSIGN(
+      const pid_t pid,
+      spawn_program({.program = helper,
+                     .arguments = {kHelper, "-o",
+                                   fmt::format("ro,nosuid,nodev,max_read={},subtype=slipway,fsname={}",
+                                               kReadSize, source),
+                                   "--", place},
+                     .environment = {"_FUSE_COMMFD=0"},
+                     .folder = {},
+                     .in = theirs.get(),
+                     .err = STDERR_FILENO}));
   theirs.reset();
-  SLIPWAY_ASSIGN(device_, receive_device(helper_.get()));
+  auto device = receive_device(ours.get());
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  if (!device) return fail(std::move(device).error());
+  device_ = std::move(*device);
   at_ = place;
+  SLIPWAY_ASSIGN(guard_, start_guard(helper, place));
   return {};
 }
 
@@ -165,10 +199,18 @@ void Mounted::widen_read_ahead() const {
 }
 
 void Mounted::unmount() {
-  helper_.reset();
   const std::filesystem::path at = std::exchange(at_, {});
-  if (at.empty() || way_ == MountWay::kHelped) return;
-  if (::umount2(at.c_str(), 0) != 0) ::umount2(at.c_str(), MNT_DETACH);
+  if (!at.empty() && way_ == MountWay::kHelped) {
+    (void)run_program({.program = find_helper(),
+                       .arguments = {"-u", "-z", "-q", "--", at.string()},
+                       .environment = {},
+                       .folder = {},
+                       .wanted = {},
+                       .on_line = {}});
+  } else if (!at.empty() && ::umount2(at.c_str(), 0) != 0) {
+    ::umount2(at.c_str(), MNT_DETACH);
+  }
+  guard_.reset();
 }
 
 void detach_dead_mounts(const std::filesystem::path& below) {

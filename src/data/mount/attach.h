@@ -1,6 +1,7 @@
 // How a FUSE connection gets its place in the tree of folders, and how it leaves it.
 //
-// Privileged: mount(2) by ourselves. Helped: fusermount3, which is installed setuid; it unmounts when we die.
+// Privileged: mount(2) by ourselves. Helped: fusermount3, which is installed setuid; a guard process unmounts
+// with it when we die.
 #pragma once
 
 #include <filesystem>
@@ -42,7 +43,7 @@ class Mounted {
   std::filesystem::path at_;
   MountWay way_;
   UniqueFd device_;
-  UniqueFd helper_;  // its other end closed is the helper's sign to unmount
+  UniqueFd guard_;  // helped: closed by whatever end of ours, it makes another process unmount
 };
 
 // Takes away what a dead server has left at or below that folder. Only FUSE mounts of ours.

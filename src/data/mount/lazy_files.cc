@@ -90,10 +90,12 @@ Result<std::shared_ptr<LazyFiles::Large>> LazyFiles::open_large(uint32_t file) {
     }
   }
   auto large = std::make_shared<Large>();
-  auto whole = open_whole(file);
-  if (whole) large->whole = std::move(*whole);
-  if (!whole) {
-    SLIPWAY_ASSIGN(large->partial, cache_.open_partial(files_[file].key, files_[file].file->size));
+  while (!large->whole && large->partial == nullptr) {
+    auto whole = open_whole(file);
+    if (whole) large->whole = std::move(*whole);
+    if (!whole) {
+      SLIPWAY_ASSIGN(large->partial, cache_.open_partial(files_[file].key, files_[file].file->size));
+    }
   }
   const std::lock_guard lock(mutex_);
   if (const auto found = open_.find(file); found != open_.end()) return found->second.first;

@@ -29,6 +29,8 @@ class MemorySource final : public ByteSource {
     if (changed) return fail(ErrorCode::kConflict, "its entity tag has changed");
     return sink(std::string_view(objects.at(file.path)).substr(range.offset, range.length));
   }
+  Result<Object> look(const File& file) override { return Object{.path = file.path, .size = file.size}; }
+
   std::map<std::string, std::string> objects;
   std::atomic<int> reads = 0;
   std::atomic<bool> changed = false;
