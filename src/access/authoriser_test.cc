@@ -223,5 +223,32 @@ TEST(NoAuthoriser, MakesEverybodyAnAdminAndAnAgentItsNode) {
   EXPECT_EQ(authoriser.authorise(request, Access::kNode)->node, NodeId("node-7"));
 }
 
+TEST_F(TokenAuthoriserTest, LetsARunReachTheRunsBelowItAndNoOther) {
+  const std::string token = "Bearer " + start_run("mine");
+  const std::pair<const char*, const char*> others[] = {{"child", "mine"},
+                                                        {"deep", "child"},
+                                                        {"sibling", "top"},
+                                                        {"stranger", nullptr},
+                                                        {"child-2", "stranger"}};
+  ASSERT_TRUE(store_->write([&](store::Writer& writer) -> Status {
+    SLIPWAY_TRY(writer.run("UPDATE runs SET parent = 'top' WHERE id = 'mine'"));
+    for (const auto& [id, parent] : others)
+      SLIPWAY_TRY(writer.run(
+          "INSERT INTO runs (id, workspace, experiment, cluster, state, job, submitted_at, parent) "
+          "VALUES (?, 'main', 'e', '', 'Running', '{}', 0, ?)",
+          {id, parent == nullptr ? store::Value(nullptr) : store::Value(parent)}));
+    return {};
+  }));
+  const auto may = [&](const char* run) {
+    return ask(token, Access::kRun, {{"workspace", "main"}, {"run", run}}).has_value();
+  };
+  for (const char* own : {"mine", "child", "deep"}) EXPECT_TRUE(may(own)) << own;
+  for (const char* other : {"sibling", "top", "stranger", "child-2", "chil", "none", "latest"})
+    EXPECT_FALSE(may(other)) << other;
+  EXPECT_FALSE(ask(token, Access::kContributor, {{"workspace", "main"}, {"run", "child"}}));
+  EXPECT_FALSE(ask(token, Access::kRun, {{"workspace", "other"}, {"run", "child"}}));
+  EXPECT_EQ(ask(token, Access::kRun, {{"workspace", "main"}, {"run", "child"}})->run, RunId("mine"));
+}
+
 }  // namespace
 }  // namespace slipway::access

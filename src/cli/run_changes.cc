@@ -78,7 +78,7 @@ bool confirmed(Context& context, const std::string& question) {
   return answer[0] == 'y' || answer[0] == 'Y';
 }
 
-Result<int> delete_runs(Context& context, const std::vector<std::string>& names, bool yes) {
+Result<int> delete_runs(Context& context, const std::vector<std::string>& names, bool yes, bool recursive) {
   SLIPWAY_ASSIGN(Session session, Session::open(context));
   std::vector<json::object> runs;
   runs.reserve(names.size());
@@ -88,13 +88,14 @@ Result<int> delete_runs(Context& context, const std::vector<std::string>& names,
   }
   const std::string what = runs.size() == 1 ? "run " + text_at(runs.front(), "id")
                                             : count_of(static_cast<int64_t>(runs.size()), "run");
-  if (!yes && !confirmed(context, fmt::format("delete {} with its logs, metrics and files?", what))) {
+  if (!yes && !confirmed(context, fmt::format("delete {} with its logs, metrics and files{}?", what,
+                                              recursive ? ", and all runs below" : ""))) {
     context.console.hint("nothing was deleted");
     return 1;
   }
   json::array deleted;
   for (const json::object& run : runs) {
-    SLIPWAY_TRY(session.remove(session.run_path(run)));
+    SLIPWAY_TRY(session.remove(session.run_path(run) + (recursive ? "?recursive=true" : "")));
     context.console.hint(fmt::format("{} deleted", text_at(run, "id")));
     deleted.push_back(json::object{{"id", text_at(run, "id")}});
   }
@@ -143,13 +144,16 @@ void add_delete(Command run, Context& context) {
   struct Options {
     std::vector<std::string> runs;
     bool yes = false;
+    bool recursive = false;
   };
   const auto options = std::make_shared<Options>();
   Command remove = run.command("delete", "Delete runs that have ended, with their logs, metrics and files",
                                "slipway run delete digits-x7k2mq9w --yes");
   remove.positionals("RUN", options->runs, "the runs", Completes::kRun);
   remove.flag("--yes,-y", options->yes, "do not ask");
-  remove.action([options, &context] { return delete_runs(context, options->runs, options->yes); });
+  remove.flag("--recursive,-r", options->recursive, "also the runs below them: children, theirs, and so on");
+  remove.action(
+      [options, &context] { return delete_runs(context, options->runs, options->yes, options->recursive); });
 }
 
 }  // namespace

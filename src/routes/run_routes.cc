@@ -38,8 +38,18 @@ Result<Response> submit(Services& services, const Request& request) {
 
 Result<Response> rerun(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const Run original, run_of(services, request));
-  SLIPWAY_ASSIGN(const auto key, request_key(request, workspace_of(request).str()));
-  SLIPWAY_ASSIGN(const auto result, services.submissions.rerun(original, key.key, request.caller.name));
+  json::object tags;
+  if (!request.body.empty()) {
+    SLIPWAY_ASSIGN(const json::object body, body_of(request, "the request"));
+    JsonFields fields(body, "the request");
+    fields.optional("tags", tags);
+    SLIPWAY_TRY(fields.finish());
+  }
+  SLIPWAY_ASSIGN(auto key, request_key(request, workspace_of(request).str()));
+  key.body = Digest::of(fmt::format("rerun {}\n{}", original.id, request.body));  // however it was named
+  SLIPWAY_ASSIGN(const auto more_tags, pairs_of(tags, "tag"));
+  SLIPWAY_ASSIGN(const auto result,
+                 services.submissions.rerun(original, std::move(key), request.caller.name, more_tags));
   return submitted(services, result);
 }
 
@@ -120,7 +130,8 @@ Result<Response> change(Services& services, const Request& request) {
 
 Result<Response> remove(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const Run run, run_of(services, request));
-  SLIPWAY_TRY(runs::delete_run(services.database, services.metrics, services.logs, run));
+  SLIPWAY_ASSIGN(const bool family, flag_of(request, "recursive"));
+  SLIPWAY_TRY(runs::delete_run(services.database, services.metrics, services.logs, run, family));
   services.housekeeping.wake();
   return http::empty_response();
 }

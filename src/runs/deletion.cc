@@ -11,24 +11,44 @@
 #include "runs/snapshots.h"
 
 namespace slipway::runs {
+namespace {
 
-Status delete_run(store::Database& database, metrics::MetricStore& metrics, LogStore& logs, const Run& run) {
+Status delete_one(store::Writer& writer, metrics::MetricStore& metrics, const Run& run) {
+  if (!is_final(run.state))
+    return fail(ErrorCode::kConflict,
+                fmt::format("{} is {}: an active run cannot be deleted", run.id, to_text(run.state)),
+                fmt::format("cancel it first: slipway run cancel {}", run.id));
+  SLIPWAY_TRY(blobs::drop_references(writer, blobs::run_owner(run.id)));
+  SLIPWAY_TRY(writer.run("DELETE FROM run_files WHERE run = ?", {run.id}));
+  SLIPWAY_TRY(delete_run_data(writer, run.id));
+  SLIPWAY_TRY(access::delete_tokens_of_run(writer, run.id));
+  SLIPWAY_TRY(metrics.delete_run(writer, run.id));
+  SLIPWAY_TRY(delete_run_rows(writer, run));
+  return drop_unused_snapshot(writer, run.workspace, run.job.snapshot);
+}
+
+}  // namespace
+
+Status delete_run(store::Database& database, metrics::MetricStore& metrics, LogStore& logs, const Run& run,
+                  bool family) {
+  std::vector<Run> doomed;
   SLIPWAY_TRY(database.write([&](store::Writer& writer) -> Status {
-    SLIPWAY_ASSIGN(const Run now, load_run(writer, run.workspace, run.id));
-    if (!is_final(now.state))
-      return fail(ErrorCode::kConflict,
-                  fmt::format("{} is {}: an active run cannot be deleted", run.id, to_text(now.state)),
-                  fmt::format("cancel it first: slipway run cancel {}", run.id));
-    SLIPWAY_TRY(blobs::drop_references(writer, blobs::run_owner(run.id)));
-    SLIPWAY_TRY(writer.run("DELETE FROM run_files WHERE run = ?", {run.id}));
-    SLIPWAY_TRY(delete_run_data(writer, run.id));
-    SLIPWAY_TRY(access::delete_tokens_of_run(writer, run.id));
-    SLIPWAY_TRY(metrics.delete_run(writer, run.id));
-    SLIPWAY_TRY(delete_run_rows(writer, now));
-    return drop_unused_snapshot(writer, run.workspace, run.job.snapshot);
+    RunFilter below;
+    below.parent = run.id;
+    below.recursive = true;
+    below.limit = INT64_MAX;
+    SLIPWAY_ASSIGN(doomed, list_runs(writer, run.workspace, below));
+    if (!doomed.empty() && !family)
+      return fail(ErrorCode::kConflict, fmt::format("{} runs stand below {}", doomed.size(), run.id),
+                  fmt::format("to delete them too: slipway run delete --recursive {}", run.id));
+    SLIPWAY_ASSIGN(Run top, load_run(writer, run.workspace, run.id));
+    doomed.push_back(std::move(top));
+    for (const Run& each : doomed) SLIPWAY_TRY(delete_one(writer, metrics, each));
+    return {};
   }));
   SLIPWAY_FAILPOINT("delete.before_logs");
-  return logs.remove(run.id);
+  for (const Run& each : doomed) SLIPWAY_TRY(logs.remove(each.id));
+  return {};
 }
 
 Status delete_orphaned_logs(store::Database& database, LogStore& logs) {

@@ -9,8 +9,10 @@
 
 namespace slipway::runs {
 
-// kConflict while the run is active.
-Status delete_run(store::Database& database, metrics::MetricStore& metrics, LogStore& logs, const Run& run);
+// kConflict while the run is active. With `family` all below it go too, when all have ended; without it a run
+// that has children is kConflict.
+Status delete_run(store::Database& database, metrics::MetricStore& metrics, LogStore& logs, const Run& run,
+                  bool family = false);
 
 // Logs whose run is gone: left by a crash between the two steps above.
 Status delete_orphaned_logs(store::Database& database, LogStore& logs);

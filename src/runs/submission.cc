@@ -75,19 +75,18 @@ Result<Submitted> Submissions::submit(Submission submission) {
   return result;
 }
 
-Result<Submitted> Submissions::rerun(const Run& original, std::string idempotency_key,
-                                     std::string submitted_by) {
+Result<Submitted> Submissions::rerun(const Run& original, store::RequestKey request, std::string submitted_by,
+                                     const std::map<std::string, std::string>& more_tags) {
   if (original.type == RunType::kInteractive)
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("{} is interactive: it has no command that could be repeated", original.id));
   Submission submission{.workspace = original.workspace,
                         .job = original.job,
-                        .request = {.scope = original.workspace.str(),
-                                    .key = std::move(idempotency_key),
-                                    .body = Digest::of("rerun " + original.id.str())},
+                        .request = std::move(request),
                         .submitted_by = std::move(submitted_by),
                         .rerun_of = original.id,
                         .parent = std::nullopt};
+  for (const auto& [key, value] : more_tags) submission.job.tags.insert_or_assign(key, value);
   return submit(std::move(submission));
 }
 

@@ -34,7 +34,8 @@ class Submissions {
   // cluster or snapshot, kConflict for a key that was used with another body.
   Result<Submitted> submit(Submission submission);
   // The same job again, from the snapshot, arguments and environment that the run recorded.
-  Result<Submitted> rerun(const Run& original, std::string idempotency_key, std::string submitted_by);
+  Result<Submitted> rerun(const Run& original, store::RequestKey request, std::string submitted_by,
+                          const std::map<std::string, std::string>& more_tags);
 
  private:
   // Checks it, and writes into the job which versions it means.

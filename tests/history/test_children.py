@@ -166,3 +166,16 @@ def test_properties_are_set_once_and_tags_come_and_go(slipway):
     assert slipway.run(run)["display_name"] == "n"
     found = slipway.items(f"{W}/runs", properties=json.dumps({"q": "2"}))
     assert [item["id"] for item in found] == [run]
+
+
+def test_a_family_is_deleted_as_a_whole_and_only_when_asked_to(slipway):
+    parent = begin(slipway)
+    (child,) = children(slipway, parent)
+    slipway.api("POST", f"{W}/runs/{parent}/complete")
+    alone = slipway.cli("run", "delete", parent, "--yes", check=False)
+    assert alone.returncode != 0 and "--recursive" in alone.stderr
+    still_open = slipway.cli("run", "delete", parent, "--yes", "--recursive", check=False)
+    assert still_open.returncode != 0 and child in still_open.stderr
+    slipway.api("POST", f"{W}/runs/{child}/complete")
+    slipway.cli("run", "delete", parent, "--yes", "--recursive")
+    assert slipway.items(f"{W}/runs") == []

@@ -18,6 +18,15 @@ def test_rerun_repeats_snapshot_command_and_variables(slipway, tmp_path):
     assert slipway.log(again["id"]) == slipway.log(run) == b"v1 ['x'] v\n"
 
 
+def test_rerun_can_bring_tags_of_its_own(slipway):
+    run = slipway.submit("true", tags={"a": "1", "b": "2"})
+    slipway.completed(run)
+    again = slipway.cli_json("run", "rerun", run, "--tag", "b=3", "--tag", "c=4")
+    assert again["tags"] == {"a": "1", "b": "3", "c": "4"}
+    assert slipway.http("POST", f"{W}/runs/{run}/rerun", {"tags": {"x": 1}}).status == 400
+    slipway.completed(again["id"])
+
+
 def test_rerun_is_idempotent_by_key(slipway):
     run = slipway.submit("true")
     slipway.completed(run)
