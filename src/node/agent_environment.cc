@@ -43,24 +43,14 @@ Result<std::string> agree_on_lock(const AttemptSite& site, const AttemptOrder& o
   return lock;
 }
 
-void report(const AttemptSite& site, const AttemptOrder& order, const environments::BuildReport& report,
-            AttemptSignals& signals) {
-  const json::object body{{"build", report.build},
-                          {"builder", report.builder},
-                          {"python", report.python},
-                          {"lock_digest", report.lock_digest},
-                          {"applied", to_json(report.applied)},
-                          {"seconds", report.seconds},
-                          {"reused", report.reused}};
-  const Status told = signals.insist(
-      [&]() -> Status {
-        const auto answer = site.server.post(site.server.attempt_target(order.key, "environment"), body);
-        if (!answer) return fail(answer.error());
-        return {};
-      },
-      [&] { return !signals.canceled(); });
-  if (!told)
-    log_warning("attempt.environment_not_told", {{"attempt", to_text(order.key)}, {"error", told.error()}});
+json::object to_json(const environments::BuildReport& report) {
+  return {{"build", report.build},
+          {"builder", report.builder},
+          {"python", report.python},
+          {"lock_digest", report.lock_digest},
+          {"applied", slipway::to_json(report.applied)},
+          {"seconds", report.seconds},
+          {"reused", report.reused}};
 }
 
 std::string sentence(const AttemptOrder& order, const environments::BuildReport& report) {
@@ -134,8 +124,8 @@ Result<AttemptEnvironment> prepare_environment(const AttemptSite& site, const At
                 prepared.error().next);
   }
   if (!prepared->report.reused && !prepared->report.build.empty()) site.environment_built = true;
-  log.note("environment", sentence(order, prepared->report));
-  report(site, order, prepared->report, signals);
+  // By the journal, so that it is there exactly once and no job waits for the server to have it.
+  log.note("environment", sentence(order, prepared->report), to_json(prepared->report));
   environment.prepared = std::move(prepared->environment);
   if (!environment.prepared.guarded.empty() && site.private_mounts) {
     SLIPWAY_ASSIGN(launch::Overlay overlay, guard(environment.prepared.guarded, folder));

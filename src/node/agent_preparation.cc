@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/json.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "journal/reader.h"
@@ -80,10 +79,11 @@ void PreparationLog::line(std::string_view stream, std::string_view text) {
   flush();
 }
 
-void PreparationLog::note(std::string_view kind, std::string_view sentence) {
+void PreparationLog::note(std::string_view kind, std::string_view sentence, json::object report) {
   const std::string_view text = sentence.substr(0, kLongestLine);
-  const json::object record{
+  json::object record{
       {"phase", kPreparing}, {"kind", kind}, {"detail", text.substr(0, valid_utf8_prefix(text))}};
+  if (!report.empty()) record.emplace("report", std::move(report));
   const std::lock_guard lock(mutex_);
   if (!open()) return;
   feed_->record(journal::Kind::kPhase, json::serialize(record));

@@ -28,6 +28,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "node/agent_shipping.h"
 #include "node/agent_signals.h"
 #include "node/supervisor_feed.h"
@@ -50,8 +51,9 @@ class PreparationLog {
 
   // A line of one of the streams; its end is added here.
   void line(std::string_view stream, std::string_view text);
-  // An event of the run that changes no state: kind "environment" or "data", and a sentence.
-  void note(std::string_view kind, std::string_view sentence);
+  // An event of the run that changes no state: kind "environment" or "data", and a sentence. `report`: what
+  // the run's record is to say about its environment.
+  void note(std::string_view kind, std::string_view sentence, json::object report = {});
 
   // Writes no more, gives the lock back and leaves the shipper to the caller. Repeating does nothing.
   void close();

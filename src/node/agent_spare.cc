@@ -26,6 +26,10 @@ constexpr std::array<const char*, 4> kFolders = {"journal", "work", "work/output
 constexpr std::array<const char*, 7> kFiles = {"spec.json", "finished", "cancel.json", "keep",
                                                "group",     "run.sock", "shipped"};
 
+constexpr std::array<const char*, 6> kEnvironment = {"environment/upper",      "environment/work/work",
+                                                     "environment/work/index", "environment/work",
+                                                     "environment/root",       "environment"};
+
 // What is in the folder is exactly this; anything odd says no.
 bool holds_only(const fs::path& folder, const std::set<std::string>& names) {
   struct stat status{};
@@ -47,6 +51,8 @@ bool empty_of_traces(const fs::path& folder) {
       !holds_only(folder / "work/logs", {}))
     return false;
   for (const char* name : kFiles) ::unlink((folder / name).c_str());
+  // Of an environment of which the job has changed nothing.
+  for (const char* name : kEnvironment) ::rmdir((folder / name).c_str());
   std::error_code error;
   for (const fs::directory_entry& segment : fs::directory_iterator(folder / "journal", error))
     ::unlink(segment.path().c_str());

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "journal/record.h"
 #include "runs/attempts.h"
+#include "runs/run_environment.h"
 #include "runs/run_table.h"
 
 namespace slipway::runs {
@@ -25,6 +26,7 @@ struct Attempts::Batch {
   std::vector<std::pair<std::string, std::string>> properties;
   std::vector<std::string> warnings;  // explicit gaps
   std::vector<RunEvent> notes;        // of the preparation: kind, time and sentence
+  json::object environment;           // what the node says about it; empty: nothing
   bool prepared = false;
   bool started = false;
   std::optional<ExitStatus> exit;
@@ -60,6 +62,7 @@ Status Attempts::take_phase(const json::object& document, Timestamp time, Batch&
   fields.required("phase", phase);
   fields.optional("kind", kind);
   fields.optional("detail", detail);
+  fields.optional("report", batch.environment);
   SLIPWAY_TRY(fields.finish_lenient());
   batch.prepared = batch.prepared || phase == "starting";
   batch.started = batch.started || phase == "running";
@@ -209,6 +212,8 @@ Status Attempts::store_batch(store::Writer& writer, const Part& before, Batch& b
   // Whoever sends its journal is alive.
   if (run.state == RunState::kNotResponding) SLIPWAY_TRY(apply(EventKind::kHeardAgain));
   for (RunEvent& note : batch.notes) SLIPWAY_TRY(store_note(writer, run, part, std::move(note)));
+  if (!batch.environment.empty())
+    SLIPWAY_TRY(take_environment_report(writer, run, part.key.rank, batch.environment));
   if (batch.prepared) SLIPWAY_TRY(apply(EventKind::kPrepared));
   if (batch.started) SLIPWAY_TRY(apply(EventKind::kStarted));
   if (!batch.entries.empty()) {
