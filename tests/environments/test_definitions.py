@@ -263,3 +263,32 @@ def test_who_may_do_what(slipway):
     assert slipway.http("POST", f"{W}/environment-substitutions", rule, token=contributor).status == 403
     assert slipway.http("DELETE", f"{W}/environments/x", token=reader).status == 403
     assert slipway.http("GET", f"{W}/environments", token="wrong").status == 401
+
+
+def test_azures_base_image_with_packages_means_this_machine(slipway):
+    definition = {
+        "container": {"enabled": True, "image": "mcr.microsoft.com/azureml/base-gpu:openmpi3.1.2-cuda10.1"}
+    }
+    made = slipway.api(
+        "POST", f"{W}/environments", {"name": "a", "definition": definition, "files": {"conda": CONDA}}
+    )
+    assert made["definition"]["pip"][1:] == ["tensorflow-gpu==2.2.0", "horovod==0.19.5"], "the pins stay"
+    assert any("without a container" in sentence for sentence in made["applied"])
+    bare = slipway.api("POST", f"{W}/environments", {"name": "a", "definition": definition})
+    assert bare["applied"] == [], "an image that is all there is stays"
+
+
+def test_names_complete_in_the_shell(slipway):
+    slipway.cli("env", "create", "mine", "--pip", "numpy")
+    for words in (("env", "show", ""), ("submit", "--env", "")):
+        offered = [line.split("\t")[0] for line in slipway.cli("__complete", *words).stdout.splitlines()]
+        assert "mine" in offered and "curated/pytorch" in offered and offered.count("curated/pytorch") == 1
+
+
+def test_environments_go_with_their_workspace(slipway):
+    slipway.cli("workspace", "create", "other")
+    slipway.cli("--workspace", "other", "env", "create", "mine", "--pip", "numpy")
+    refused(slipway, "env", "show", "mine", code=5)
+    slipway.cli("workspace", "delete", "other")
+    slipway.cli("workspace", "create", "other")
+    refused(slipway, "--workspace", "other", "env", "show", "mine", code=5)
