@@ -1,6 +1,8 @@
 """The data of one submission: what stands in its arguments and what the job is told to place."""
 
-from azureml.data import _tables
+import json
+
+from azureml.data import _catalogue, _tables
 from azureml.data.data_reference import DataReference
 from azureml.data.datapath import DataPath
 from azureml.data.dataset_consumption_config import DatasetConsumptionConfig
@@ -38,7 +40,11 @@ class Bindings:
         return None
 
     def take_input(self, wanted):
-        mode = "mount" if wanted.mode == "direct" and not wanted.dataset._is_tabular else wanted.mode
+        mode = wanted.mode
+        if wanted.dataset._is_tabular:
+            self._tables[wanted.name] = json.dumps(wanted.dataset._rows())
+        elif mode == "direct":
+            mode = "mount"
         self._inputs[wanted.name] = {
             "dataset": wanted.dataset._reference(self._workspace),
             "mode": mode,
@@ -59,13 +65,19 @@ class Bindings:
             return f"${{outputs.{name}}}"
         from azureml.data.dataset_factory import FileDatasetFactory
 
-        dataset = FileDatasetFactory.from_files((reference.datastore, reference.path_on_datastore or ""))
+        below = reference.path_on_datastore or ""
+        dataset = FileDatasetFactory.from_files((reference.datastore, below))
+        place = reference.path_on_compute or ""
+        # A dataset of one file is that file; a reference to a folder is the folder, however many files it has.
+        one_file = dataset._resolved(self._workspace)["files"] == 1
+        if one_file and not place and below not in _catalogue.stored_paths(reference.datastore, below):
+            place = f"data-references/{name}"
         self._inputs[name] = {
             "dataset": dataset._reference(self._workspace),
             "mode": reference.mode,
-            "path": reference.path_on_compute or "",
+            "path": place,
         }
-        return f"${{inputs.{name}}}"
+        return place if place.startswith("data-references/") else f"${{inputs.{name}}}"
 
     def resume(self, path):
         """The folder of checkpoints a run goes on from."""
