@@ -2,6 +2,7 @@
 
 import json
 import socket
+import subprocess
 
 import pytest
 import slipway as package
@@ -124,3 +125,38 @@ def test_another_program_behind_the_address_is_recognised(tmp_path):
         package.workspace("other", url=url)
     server.shutdown()
     server.server_close()
+
+
+def test_server_with_tls_is_trusted_by_its_certificate_and_not_without(stopped, tmp_path):
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "1",
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-keyout",
+            str(key),
+            "-out",
+            str(certificate),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    stopped.up("--tls-cert", certificate, "--tls-key", key)
+    assert stopped.url.startswith("https://")
+    with pytest.raises(errors.UnreachableError, match="cannot be trusted") as failure:
+        package.workspace(url=stopped.url, token=stopped.token)
+    assert "SLIPWAY_CA_FILE" in failure.value.next
+    ws = package.workspace(url=stopped.url, token=stopped.token, ca_file=str(certificate))
+    assert ws.submit(command="echo safe", source=None).wait(timeout=60).logs() == "safe\n"
+    stopped.cli("down", "--cancel", env={"SLIPWAY_CA_FILE": str(certificate)})
+    stopped.started = False
