@@ -117,10 +117,8 @@ class Environments:
 
     def list(self, curated: bool = False) -> "List[Environment]":
         """The newest version of each; with `curated`, those that Slipway brings."""
-        query = query_text({"curated": "true" if curated else None})
-        items = self._workspace.transport.items(self._path() + query) if curated else None
-        if items is None:
-            items = self._workspace.transport.items(self._path())
+        query = {"curated": "true" if curated else None}
+        items = self._workspace.transport.items(self._path(), query)
         return [Environment(self._workspace, item) for item in items]
 
     def versions(self, name: str) -> "List[Environment]":

@@ -152,11 +152,10 @@ def test_server_with_tls_is_trusted_by_its_certificate_and_not_without(stopped, 
         capture_output=True,
     )
     stopped.up("--tls-cert", certificate, "--tls-key", key)
-    assert stopped.url.startswith("https://")
+    url = stopped.about["public_url"]
+    assert url.startswith("https://")
     with pytest.raises(errors.UnreachableError, match="cannot be trusted") as failure:
-        package.workspace(url=stopped.url, token=stopped.token)
+        package.workspace(url=url, token=stopped.token)
     assert "SLIPWAY_CA_FILE" in failure.value.next
-    ws = package.workspace(url=stopped.url, token=stopped.token, ca_file=str(certificate))
+    ws = package.workspace(url=url, token=stopped.token, ca_file=str(certificate))
     assert ws.submit(command="echo safe", source=None).wait(timeout=60).logs() == "safe\n"
-    stopped.cli("down", "--cancel", env={"SLIPWAY_CA_FILE": str(certificate)})
-    stopped.started = False

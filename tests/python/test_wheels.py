@@ -53,6 +53,13 @@ def test_pure_wheels_are_reproducible_and_their_records_true(tmp_path):
             assert not [name for name in names if name.endswith((".pyc", ".so"))]
 
 
+def test_program_holds_the_wheels_of_this_tree(tmp_path):
+    """What a node offers its jobs is what the server is."""
+    program = RELEASE.read_bytes()
+    for wheel in build(tmp_path):
+        assert wheel.read_bytes() in program, f"{RELEASE} was built from another state of python/"
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """A bare venv into which the wheel with the program was installed."""
@@ -72,8 +79,7 @@ def test_wheel_in_a_bare_venv_starts_a_server_that_runs_a_script(installed, tmp_
         script.write_text("import slipway\nslipway.log(loss=0.5, step=1)\nprint('trained')\n")
         program = (
             "import slipway\n"
-            f"run = slipway.workspace(home={str(server.home)!r}).submit({script.name!r}, source={str(tmp_path)!r},\n"
-            f"    variables={{'PYTHONPATH': {str(ROOT / 'python')!r}}})\n"
+            f"run = slipway.workspace(home={str(server.home)!r}).submit({script.name!r}, source={str(tmp_path)!r})\n"
             "run.follow()\n"
             "print(run.metrics())\n"
         )
