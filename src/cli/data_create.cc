@@ -24,7 +24,7 @@ struct CreateOptions {
   std::string description;
   std::map<std::string, std::string> tags;
   std::vector<std::string> filters;
-  std::optional<ByteCount> min_size, max_size;
+  std::string min_size, max_size;
   std::optional<int64_t> skip, take;
   std::string sample;
   std::optional<int64_t> seed;
@@ -69,10 +69,14 @@ Result<json::array> operations_of(const CreateOptions& options) {
   json::array operations;
   for (const std::string& filter : options.filters)
     operations.push_back(json::object{{"op", "filter"}, {"path", filter}});
-  if (options.min_size || options.max_size) {
+  if (!options.min_size.empty() || !options.max_size.empty()) {
     json::object filter{{"op", "filter"}};
-    if (options.min_size) filter["min_size"] = options.min_size->bytes;
-    if (options.max_size) filter["max_size"] = options.max_size->bytes;
+    if (!options.min_size.empty()) {
+      SLIPWAY_ASSIGN(filter["min_size"], parse_bytes(options.min_size));
+    }
+    if (!options.max_size.empty()) {
+      SLIPWAY_ASSIGN(filter["max_size"], parse_bytes(options.max_size));
+    }
     operations.push_back(std::move(filter));
   }
   if (options.skip) operations.push_back(json::object{{"op", "skip"}, {"count", *options.skip}});
@@ -131,6 +135,13 @@ Result<json::object> create_on_server(Session& session, const json::object& body
   return made;
 }
 
+// A dataset's name as the name of an input, which becomes an environment variable.
+std::string input_name(std::string name) {
+  for (char& c : name)
+    if (c == '-' || c == '.') c = '_';
+  return name.front() >= '0' && name.front() <= '9' ? "data_" + name : name;
+}
+
 Result<int> create_dataset(Context& context, const CreateOptions& options) {
   SLIPWAY_TRY(check_name(options.name, "dataset", 255));
   if (options.paths.empty() == options.from.empty())
@@ -161,11 +172,14 @@ Result<int> create_dataset(Context& context, const CreateOptions& options) {
   if (!options.description.empty()) body["description"] = options.description;
   SLIPWAY_ASSIGN(const json::object made, create_on_server(session, body));
   print_dataset(context, made);
-  context.console.hint(flag_at(made, "existed")
-                           ? "nothing has changed: this version was there already"
-                           : fmt::format("use it: slipway submit --input {0}={0} -- python train.py --data "
-                                         "'${{inputs.{0}}}'",
-                                         options.name));
+  if (flag_at(made, "existed")) {
+    context.console.hint("nothing has changed: this version was there already");
+    return 0;
+  }
+  const std::string input = input_name(options.name);
+  context.console.hint(
+      fmt::format("use it: slipway submit --input {}={} -- python train.py --data '${{inputs.{}}}'", input,
+                  options.name, input));
   return 0;
 }
 
@@ -219,7 +233,7 @@ void add_data_create(Command data, Context& context) {
   create.option("--description", options->description, "TEXT", "what it is");
   create.option("--tag,-t", options->tags, "NAME=VALUE", "a tag; may be repeated");
   create.option("--filter", options->filters, "PATTERN", "keep files whose path matches; may be repeated");
-  create.option("--min-size", options->min_size, "SIZE", "keep files of at least this size: 1KiB, 4M");
+  create.option("--min-size", options->min_size, "SIZE", "keep files of at least this size: 500, 1KiB, 4M");
   create.option("--max-size", options->max_size, "SIZE", "keep files of at most this size");
   create.option("--skip", options->skip, "N", "leave out the first N files");
   create.option("--sample", options->sample, "SIZE", "a random part: 0.1 of the files, or 500 of them");

@@ -61,7 +61,7 @@ def test_operations_are_kept_and_give_the_same_files_each_time(slipway, images):
     slipway.cli("data", "split", "all", "first", "second", "--fraction", "0.7", "--seed", "3")
     first, second = paths(slipway, "first"), paths(slipway, "second")
     assert len(first) == 8 and sorted(first + second) == paths(slipway, "all")
-    slipway.cli("data", "create", "few", "images:train/**", "--min-size", "30B", "--skip", "1", "--take", "2")
+    slipway.cli("data", "create", "few", "images:train/**", "--min-size", "30", "--skip", "1", "--take", "2")
     assert len(paths(slipway, "few")) == 2
 
 
