@@ -1,9 +1,11 @@
 """A run's inputs: downloaded or mounted, found by the job, recorded with the run."""
 
+import hashlib
 import json
 
 import pytest
 from support.data import add_datastore, create
+from support.nginx import Nginx
 from support.processes import wait_until
 
 TELL = """
@@ -124,3 +126,21 @@ def _first_line_with(slipway, run, text):
     return wait_until(
         lambda: next((line for line in slipway.log(run).decode().splitlines() if text in line), None), 15
     )
+
+
+@pytest.mark.parametrize("mode", ["download", "mount"])
+def test_files_of_a_real_web_server_reach_the_job_in_ranges(slipway, tmp_path, mode):
+    large = b"".join(b"%015d\n" % i for i in range(20 << 16))
+    (tmp_path / "www").mkdir()
+    with Nginx(tmp_path / "www") as nginx:
+        nginx.put("large.bin", large)
+        create(slipway, "web", f"{nginx.url}/moved/large.bin", nginx.put("small/a.txt", "A"))
+        run = slipway.submit(
+            "cat $(find $web -name large.bin) $(find $web -name a.txt) | sha256sum",
+            inputs={"web": {"dataset": "web", "mode": mode}},
+        )
+        slipway.completed(run)
+        asked = nginx.requests
+    assert slipway.log(run).decode().split()[0] == hashlib.sha256(large + b"A").hexdigest()
+    assert '"GET /large.bin HTTP/1.1" 206' in asked
+    assert '"GET /moved/large.bin HTTP/1.1" 302' in asked, "redirects are followed anew for each range"
