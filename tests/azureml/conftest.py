@@ -116,7 +116,7 @@ def web():
 def program(slipway, tmp_path):
     """Runs a program as a user would: another process, with the companion installed and nothing else of this tree."""
 
-    def run(*command, cwd=None, timeout=170, check=True, **env):
+    def run(*command, cwd=None, timeout=500, check=True, **env):
         done = subprocess.run(
             [str(word) for word in (sys.executable, *command)],
             cwd=cwd or tmp_path,
