@@ -102,6 +102,7 @@ HeldAttempt::Step HeldAttempt::claim() {
 
 HeldAttempt::Step HeldAttempt::start(const PreparedAttempt& prepared) {
   SLIPWAY_FAILPOINT("agent.before_spec");
+  order_->environment.lock.clear();  // has done its work, and may be long
   if (Status written = launch::write_spec(folder_, prepared.spec, *order_); !written)
     return give_up(written.error());
   SLIPWAY_FAILPOINT("agent.after_spec");

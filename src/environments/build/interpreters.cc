@@ -82,6 +82,31 @@ std::optional<Interpreter> first_interpreter(const Workshop& workshop) {
   return std::nullopt;
 }
 
+// Starting an interpreter to ask for its version costs more than anything else here, so that those whose name
+// tells another minor version are not asked.
+bool may_fit(const fs::path& path, const PythonRequest& request) {
+  constexpr int kMostPatches = 64;
+  const auto named = parse_python_version(path.filename().native().substr(6));
+  if (!named) return true;
+  for (int patch = 0; patch < kMostPatches; ++patch)
+    if (request.allows({.major = named->major, .minor = named->minor, .patch = patch})) return true;
+  return false;
+}
+
+// Those that fit, the nearest first. One that is exactly what is asked for ends the search.
+std::vector<Interpreter> fitting_interpreters(const PythonRequest& request, const Workshop& workshop) {
+  std::vector<Interpreter> found;
+  for (const fs::path& path : candidates(workshop)) {
+    if (!may_fit(path, request)) continue;
+    const auto version = ask_version(path, workshop);
+    if (!version || !request.allows(*version)) continue;
+    if (to_text(*version) == request.text()) return {{.path = path, .version = *version}};
+    found.push_back({.path = path, .version = *version});
+  }
+  std::ranges::sort(found, {}, [&](const Interpreter& i) { return request.distance(i.version); });
+  return found;
+}
+
 std::string list_of(const std::vector<Interpreter>& interpreters) {
   std::vector<std::string> versions;
   for (const Interpreter& interpreter : interpreters) versions.push_back(to_text(interpreter.version));
@@ -101,8 +126,8 @@ Result<Interpreter> fetch(const PythonRequest& request, const fs::path& uv, cons
                    .keep_output = false};
   SLIPWAY_ASSIGN(const ProgramEnd end, workshop.run(std::move(call)));
   if (!end.good()) return fail(ErrorCode::kUnsupported, reason_of(end));
-  for (Interpreter& interpreter : find_interpreters(workshop))
-    if (request.allows(interpreter.version)) return std::move(interpreter);
+  const std::vector<Interpreter> there = fitting_interpreters(request, workshop);
+  if (!there.empty()) return there.front();
   return fail(ErrorCode::kUnsupported, "what uv fetched is not what was asked for");
 }
 
@@ -143,30 +168,25 @@ Result<Interpreter> choose_interpreter(const std::string& python, const fs::path
   if (request.text().empty()) {
     if (auto first = first_interpreter(workshop)) return *first;
   }
-  const std::vector<Interpreter> there = find_interpreters(workshop);
-  const Interpreter* best = nullptr;
-  for (const Interpreter& candidate : there) {
-    if (!request.allows(candidate.version)) continue;
-    if (best == nullptr || request.distance(candidate.version) < request.distance(best->version))
-      best = &candidate;
-  }
-  if (best == nullptr) {
+  const std::vector<Interpreter> fitting = fitting_interpreters(request, workshop);
+  if (fitting.empty()) {
     auto fetched = fetch(request, uv, workshop);
     if (fetched || fetched.error().code != ErrorCode::kUnsupported) return fetched;
     return fail(
         ErrorCode::kUnsupported,
         fmt::format("there is no Python {} on this machine (there are: {}), and uv cannot fetch it: {}",
-                    request.text(), list_of(there), fetched.error().message),
+                    request.text(), list_of(find_interpreters(workshop)), fetched.error().message),
         "install it, or let another stand in with a substitution of the workspace");
   }
-  if (request.is_exactly(best->version)) {
-    workshop.log(fmt::format("Python {}: {}", to_text(best->version), best->path.string()));
+  const Interpreter& best = fitting.front();
+  if (request.is_exactly(best.version)) {
+    workshop.log(fmt::format("Python {}: {}", to_text(best.version), best.path.string()));
   } else {
     workshop.log(
         fmt::format("Python {} is not here: {} is used, the nearest release of the same version ({})",
-                    request.text(), to_text(best->version), best->path.string()));
+                    request.text(), to_text(best.version), best.path.string()));
   }
-  return *best;
+  return best;
 }
 
 }  // namespace slipway::environments
