@@ -16,7 +16,7 @@ __all__ = ["Tensorboard"]
 
 _EVERY = 1.0  # how often the logs of a run that goes on are brought here
 _ADDRESS = re.compile(r"(https?://[^\s()]+)")
-_START_SECONDS = 60.0
+_START_SECONDS = 180.0  # it imports TensorFlow first, on a machine that may be busy
 
 
 class Tensorboard:
