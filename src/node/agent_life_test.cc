@@ -245,13 +245,17 @@ TEST_F(AgentLife, AServerThatComesBackElsewhereIsFoundInAgentJson) {
   EXPECT_TRUE(wait_finished(order));
 }
 
-TEST_F(AgentLife, AnUnknownEnvironmentFailsTheAttemptWithASentence) {
+TEST_F(AgentLife, AnEnvironmentThatCannotBeMadeFailsTheAttemptWithASentence) {
   start_agent();
   AttemptOrder order = shell_job("digits-1", "true");
-  order.job.environment = "pytorch-9";
+  order.environment.name = "mine";
+  order.environment.version = 1;
+  order.environment.key = "k";
+  order.environment.definition.user_managed = true;
+  order.environment.definition.interpreter = "/no/such/python";
   server_.order(order);
   ASSERT_TRUE(server_.wait_until(order.key, [](const Told& told) { return !told.failed.empty(); }));
-  EXPECT_THAT(server_.told(order.key).failed, HasSubstr("there is no environment 'pytorch-9'"));
+  EXPECT_THAT(server_.told(order.key).failed, HasSubstr("/no/such/python"));
   EXPECT_TRUE(wait_gone(order.key));
 }
 
