@@ -89,7 +89,8 @@ Result<json::object> Session::find_run(const std::string& name) {
     return get(in_workspace("/runs/" + http::percent_encode(name)));
   }
   SLIPWAY_ASSIGN(json::array runs, list(in_workspace("/runs"), {}, newest));
-  if (runs.size() >= newest) return std::move(runs[newest - 1].as_object());
+  // A list leaves out what a run's own record has.
+  if (runs.size() >= newest) return get(run_path(runs[newest - 1].as_object()));
   const std::string count = count_of(static_cast<int64_t>(runs.size()), "run");
   return fail(ErrorCode::kNotFound,
               runs.empty() ? fmt::format("there is no run in workspace '{}' yet", workspace())

@@ -86,7 +86,8 @@ class UvBuilder final : public Builder {
     if (!wanted.companions.empty())
       lock.facts["companions"] = fmt::format("{}", fmt::join(wanted.companions, " "));
     if (wanted.packages.empty()) return lock;
-    workshop.log(fmt::format("resolving {} requirements", wanted.packages.size()));
+    workshop.log(fmt::format("resolving {} requirement{}", wanted.packages.size(),
+                             wanted.packages.size() == 1 ? "" : "s"));
     std::vector<std::string> lines = wanted.options;
     lines.insert(lines.end(), wanted.packages.begin(), wanted.packages.end());
     for (std::string& need : build_needs(wanted.packages, workshop.log)) lines.push_back(std::move(need));

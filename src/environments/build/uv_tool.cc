@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -57,8 +58,10 @@ Status fetch_uv(const fs::path& target, const Workshop& workshop) {
   std::error_code error;
   fs::remove_all(folder, error);
   std::string why = "there is no Python with pip";
-  // Newest last: distributions often leave pip out of theirs, pyenv does not.
-  for (const Interpreter& interpreter : find_interpreters(workshop)) {
+  // Newest first: the pip of an old one may not know the wheels of today.
+  std::vector<Interpreter> interpreters = find_interpreters(workshop);
+  std::ranges::sort(interpreters, std::ranges::greater(), &Interpreter::version);
+  for (const Interpreter& interpreter : interpreters) {
     SLIPWAY_ASSIGN(const ProgramEnd end, download_with(interpreter.path, folder, workshop));
     if (!end.good()) {
       why = reason_of(end);
