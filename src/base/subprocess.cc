@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -15,6 +16,8 @@
 #include <array>
 #include <cerrno>
 #include <thread>
+
+#include "base/shared_number.h"
 
 namespace slipway {
 namespace {
@@ -70,13 +73,20 @@ void become(const Launch& launch) {
   ::execve(launch.program, launch.argv, launch.envp);
 }
 
-// The child shares this memory until it has become the program, and the parent waits for that.
+// The parent waits until the child has become another program. TSan turns vfork into a fork that does not
+// wait, so that it is given the system call itself.
+#if __has_feature(thread_sanitizer)
+#define SLIPWAY_VFORK() static_cast<pid_t>(::syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0))
+#else
+#define SLIPWAY_VFORK() ::vfork()
+#endif
+
 pid_t vfork_into(const Launch& launch, volatile int* error) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t pid = ::vfork();
+  const pid_t pid = SLIPWAY_VFORK();
   if (pid == 0) {
     become(launch);
     *error = errno;
@@ -238,8 +248,9 @@ Result<pid_t> spawn_program(const SpawnOptions& options) {
                       .own_session = options.own_session,
                       .dies_with_thread = options.dies_with_thread,
                       .parent = ::getpid()};
-  volatile int error = 0;
-  const pid_t pid = vfork_into(launch, &error);
+  SharedNumber shared;
+  const pid_t pid = vfork_into(launch, shared.get());
+  const int error = *shared.get();
   if (error == 0) return pid;
   if (pid > 0) ::waitpid(pid, nullptr, 0);
   return fail(errno_error(error, fmt::format("start {}", options.program.string())));

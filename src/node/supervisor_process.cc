@@ -5,7 +5,6 @@
 #include <linux/close_range.h>
 #include <linux/sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -14,6 +13,8 @@
 
 #include <cerrno>
 #include <cstring>
+
+#include "base/shared_number.h"
 
 namespace slipway::node {
 namespace {
@@ -105,25 +106,6 @@ __attribute__((noinline)) pid_t spawn(const Launch& launch, int cgroup, volatile
   if (pid < 0) *error = errno;
   return pid;
 }
-
-// A number that a child without our memory can write.
-class SharedNumber {
- public:
-  SharedNumber() {
-    void* page = ::mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (page != MAP_FAILED) number_ = static_cast<volatile int*>(page);
-  }
-  ~SharedNumber() {
-    if (number_ != &fallback_) ::munmap(const_cast<int*>(number_), sizeof(int));
-  }
-  SharedNumber(const SharedNumber&) = delete;
-  SharedNumber& operator=(const SharedNumber&) = delete;
-  volatile int* get() { return number_; }
-
- private:
-  volatile int fallback_ = 0;
-  volatile int* number_ = &fallback_;
-};
 
 std::unexpected<Error> not_executable(const std::string& program, int error) {
   std::string why = std::strerror(error);
