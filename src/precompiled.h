@@ -1,5 +1,6 @@
 // What nearly every file includes, parsed once for each preset instead of once a file: it halves the build.
-// Only headers of the standard library and of third parties stand here, so that it never changes with our own.
+// Only headers of the standard library and of third parties stand here, so that it never changes with our
+// own.
 #pragma once
 
 #include <algorithm>
@@ -20,5 +21,5 @@
 #include <utility>
 #include <vector>
 
-#include <boost/json.hpp>
 #include <fmt/format.h>
+#include <boost/json.hpp>
