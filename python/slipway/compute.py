@@ -8,6 +8,7 @@ from . import _html
 from ._connection import check_name
 from ._http import Json
 from ._job import memory_bytes
+from ._named import Named
 from ._snapshot import size_text
 from .errors import TimedOutError
 
@@ -17,21 +18,8 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.5
 
 
-class Cluster:
+class Cluster(Named):
     """An elastic cluster; from `ws.compute`."""
-
-    def __init__(self, workspace: "Workspace", document: Json) -> None:
-        self._workspace = workspace
-        self._document = document
-
-    @property
-    def name(self) -> str:
-        return str(self._document["name"])
-
-    @property
-    def document(self) -> Json:
-        """The record as last seen, in the shape of api/openapi.yaml."""
-        return self._document
 
     def _path(self, below: str = "") -> str:
         return self._workspace.transport.connection.in_workspace(

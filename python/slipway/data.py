@@ -18,6 +18,7 @@ from urllib.parse import quote
 from . import _html
 from ._http import Json, query_text
 from ._job import Place, texts
+from ._named import NamedVersion
 from ._snapshot import size_text
 from ._transfer import RemoteFile, download_files, read_into
 from .datastores import FILES_AT_ONCE, DataFile
@@ -93,30 +94,13 @@ def output(
     return DataOutput(datastore, path, mode, register_as, overwrite)
 
 
-class Dataset:
+class Dataset(NamedVersion):
     """One version of a dataset; from `ws.data("mnist")`."""
-
-    def __init__(self, workspace: "Workspace", document: Json) -> None:
-        self._workspace = workspace
-        self._document = document
-
-    @property
-    def name(self) -> str:
-        return str(self._document["name"])
-
-    @property
-    def version(self) -> int:
-        return int(self._document["version"])
 
     @property
     def reference(self) -> str:
         """How a job names it: "mnist:2"."""
         return f"{self.name}:{self.version}"
-
-    @property
-    def document(self) -> Json:
-        """The whole record, in the shape of api/openapi.yaml."""
-        return self._document
 
     @property
     def tags(self) -> Dict[str, str]:

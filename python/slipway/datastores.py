@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any, Iterator, List, Mapping, NamedTuple, Opti
 from urllib.parse import quote
 
 from . import _html
-from ._http import Json, query_text
+from ._http import query_text
+from ._named import Named
 from ._snapshot import Entry, hash_file, take_snapshot
 from ._transfer import RemoteFile, Uploader, check_path, download_files
 from .errors import InvalidArgumentError, NotFoundError
@@ -24,21 +25,8 @@ class DataFile(NamedTuple):
     digest: Optional[str]
 
 
-class Datastore:
+class Datastore(Named):
     """A place where files are: a folder, a web server, or the workspace's own store; from `ws.datastores`."""
-
-    def __init__(self, workspace: "Workspace", document: Json) -> None:
-        self._workspace = workspace
-        self._document = document
-
-    @property
-    def name(self) -> str:
-        return str(self._document["name"])
-
-    @property
-    def document(self) -> Json:
-        """{"name", "kind", "location", "default", "read_only", ...}"""
-        return self._document
 
     def _path(self, below: str = "") -> str:
         return self._workspace.path("/datastores/" + quote(self.name, safe="") + below)

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from . import _html
 from ._http import Json, query_text
 from ._job import texts
+from ._named import NamedVersion
 from .errors import InvalidArgumentError, NotFoundError
 
 if TYPE_CHECKING:
@@ -14,30 +15,13 @@ if TYPE_CHECKING:
     from .run import Run
 
 
-class Environment:
+class Environment(NamedVersion):
     """One version of an environment; from `ws.environments`."""
-
-    def __init__(self, workspace: "Workspace", document: Json) -> None:
-        self._workspace = workspace
-        self._document = document
-
-    @property
-    def name(self) -> str:
-        return str(self._document["name"])
-
-    @property
-    def version(self) -> int:
-        return int(self._document["version"])
 
     @property
     def reference(self) -> str:
         """How a job names it: "tf:3", "curated/tensorflow"."""
         return str(self._document["reference"])
-
-    @property
-    def document(self) -> Json:
-        """The whole record, in the shape of api/openapi.yaml."""
-        return self._document
 
     @property
     def definition(self) -> Json:
