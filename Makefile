@@ -36,7 +36,7 @@ format:          ## lay out C++ and Python
 	@scripts/format
 
 bench:           ## each figure beside its bar and its peer
-	@scripts/install-dependencies build bench
+	@scripts/install-dependencies build test bench
 	@scripts/build release slipway slipway_load
 	@bench/run
 

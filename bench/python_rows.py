@@ -33,8 +33,9 @@ def measure(log, count):
 """
 
 
-def import_cost(statement, environment=PACKAGES, python=sys.executable, rounds=21):
-    """Milliseconds on top of the bare interpreter; both are started in turn, so that noise hits both."""
+def import_cost(statement, environment=PACKAGES, python="/usr/bin/python3", rounds=21):
+    """Milliseconds on top of the bare interpreter; both are started in turn, so that noise hits both. The default
+    is Debian's interpreter: one with site packages of its own may have loaded much of it already."""
     bare, loaded = [], []
     for _ in range(rounds):
         for code, times in (("pass", bare), (statement, loaded)):
