@@ -23,7 +23,7 @@ def build_log(slipway, run):
 
 
 def tries(slipway, runs):
-    return [run for run in runs if " requirements\n" in build_log(slipway, run)]
+    return [run for run in runs if "\nresolving " in build_log(slipway, run)]
 
 
 def failure(slipway, run, timeout=60):
@@ -63,7 +63,7 @@ def test_the_build_log_is_followed_before_the_jobs_own_words(building):
     name = create(building, "mine", "--pip", "user")
     result = building.cli("submit", "--env", name, "--follow", "--", "python", "-c", "print('mine')")
     assert result.stdout == "mine\n"
-    assert "resolving 1 requirements" in result.stderr and "+ user==1.0" in result.stderr
+    assert "resolving 1 requirement\n" in result.stderr and "+ user==1.0" in result.stderr
     assert result.stderr.index("+ user==1.0") < result.stderr.index("Running")
     shown = building.cli("run", "show", "latest").stdout
     assert f"environment {name} built in" in shown
