@@ -153,7 +153,6 @@ def test_slow_headers_are_cut_and_do_not_hold_others_up(slipway):
         for raw in slow:
             with contextlib.suppress(OSError):
                 raw.sendall(b"s")
-        assert slow[0].recv(1024) in (b"",) or True
         start = time.monotonic()
         for raw in slow:
             raw.settimeout(max(0.1, 25 - (time.monotonic() - start)))

@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import threading
-import time
 
 from support.server import W
 
@@ -123,21 +122,17 @@ def test_git_state_is_recorded_without_credentials(slipway, tmp_path):
     assert not [path for path in manifest(slipway, run) if path.startswith(".git/")]
 
 
-def test_unchanged_folder_of_two_thousand_files_is_quick_and_sends_nothing(slipway, tmp_path):
+def test_unchanged_folder_of_two_thousand_files_sends_nothing(slipway, tmp_path):
     for i in range(2000):
         path = tmp_path / f"d{i % 40}" / f"f{i}.txt"
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"content {i}")
-    time.sleep(0.05)
     first = submitted(slipway, tmp_path)
-    submitted(slipway, tmp_path)
-    times = []
-    for _ in range(3):
-        start = time.monotonic()
-        last = submitted(slipway, tmp_path)
-        times.append(time.monotonic() - start)
+    stored = {path: path.stat().st_ino for path in slipway.home.glob("blobs/**/*") if path.is_file()}
+    assert len(stored) >= 2000
+    last = submitted(slipway, tmp_path)
     assert slipway.run(first)["job"]["snapshot"] == slipway.run(last)["job"]["snapshot"]
-    assert min(times) < 0.5, times  # the bar of 100 ms is held by make bench, on a quiet machine
+    assert stored == {path: path.stat().st_ino for path in slipway.home.glob("blobs/**/*") if path.is_file()}
     for run in slipway.items(f"{W}/runs"):
         slipway.wait(run["id"])
 
