@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "node/agent.h"
 #include "node/supervisor.h"
+#include "roles/model_server.h"
 #include "roles/server.h"
 
 namespace {
@@ -25,6 +26,7 @@ int main(int argc, char** argv) {
   const cli::Roles roles{.run_server = roles::run_server,
                          .run_agent = run_agent,
                          .run_supervisor = run_supervisor,
+                         .run_model_server = roles::run_model_server,
                          .describe_routes = roles::describe_routes};
   return cli::run_cli(argc, argv, roles);
 }

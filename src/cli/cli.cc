@@ -39,6 +39,7 @@ void add_all_commands(Command root, Context& context) {
   add_datastore_commands(root, context);
   add_workspace_commands(root, context);
   add_token_commands(root, context);
+  add_serve_command(root, context);
   add_status_command(root, context);
   add_doctor_command(root, context);
   add_log_command(root, context);

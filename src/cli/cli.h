@@ -11,6 +11,10 @@
 #include "base/json.h"
 #include "base/result.h"
 
+namespace slipway::serving {
+struct ServeSettings;
+}
+
 namespace slipway::cli {
 
 constexpr uint16_t kDefaultPort = 7070;
@@ -36,6 +40,8 @@ struct Roles {
   std::function<Status(const ServerSettings&)> run_server;
   std::function<Status(const std::filesystem::path& home, const NodeId& node)> run_agent;
   std::function<Status(const std::filesystem::path& attempt_folder)> run_supervisor;
+  // Serves one model; the settings' wait_for_stop is the role's own.
+  std::function<Status(const serving::ServeSettings&)> run_model_server;
   // The route table: [{"method", "pattern", "access"}].
   std::function<json::array()> describe_routes;
 };

@@ -185,6 +185,10 @@ void Exchange::run_handler() {
       if (!body->next()) break;
     if (!body->ended()) keep_alive_ = false;
   }
+  take(std::move(response));
+}
+
+void Exchange::take(Result<Response> response) {
   if (!response) return fail_with(response.error());
   if (auto* source = std::get_if<std::shared_ptr<EventSource>>(&response->body)) {
     events_ = std::move(*source);

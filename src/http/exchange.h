@@ -37,6 +37,8 @@ class Exchange {
   int version() const { return version_; }
   bool head_only() const { return request_.method == Method::kHead; }
   bool streamed() const { return route_ != nullptr && route_->body == BodyMode::kStreamed; }
+  bool deferred() const { return route_ != nullptr && route_->deferred; }
+  bool authorised() const { return authorised_; }
   bool expects_continue() const { return expects_continue_; }
   uint64_t body_limit() const { return route_->body_limit; }
   bool has_body() const { return parser_.head().chunked || parser_.head().length.value_or(0) > 0; }
@@ -52,10 +54,12 @@ class Exchange {
   // Refuses because the queue of the workers is full.
   void refuse_busy();
 
-  // On a worker. Answers when the authoriser refuses.
+  // On a worker, for a deferred route on the I/O thread. Answers when the authoriser refuses.
   void authorise();
   // On a worker: authorises unless that is done, runs the handler, and sends what goes out at once.
   void handle();
+  // On the I/O thread: what a deferred handler has answered.
+  void take(Result<Response> response);
   // On a worker, for a stream that has lasted: whether the token is still good.
   Status authorise_again();
 

@@ -15,6 +15,24 @@ enum class BodyMode { kBuffered, kStreamed };
 
 using Handler = std::function<Result<Response>(const Request&)>;
 
+// One of the server's I/O threads, as a deferred handler sees it.
+class Turn {
+ public:
+  virtual ~Turn() = default;
+  // Which of them, from 0.
+  virtual size_t index() const = 0;
+  // Runs `work` on this thread once the requests that have come together with this one have reached their
+  // handlers. To be called on this thread; `work` must not throw.
+  virtual void at_end(std::move_only_function<void()> work) = 0;
+};
+
+// To be called exactly once, from any thread; whether the peer is still there does not matter.
+using Answer = std::move_only_function<void(Result<Response>)>;
+
+// Runs on the connection's I/O thread instead of a worker and must neither block nor throw; so does the
+// Authoriser for its routes. The request is its own until it answers.
+using DeferredHandler = std::function<void(Request&, Turn&, Answer)>;
+
 // One row: `{Method::kGet, "/api/v1/workspaces/{workspace}/runs/{run}", Access::kReader, show_run}`. A
 // parameter fills one segment; a last one written {path...} takes the rest of the path, slashes included.
 struct Route {
@@ -26,11 +44,20 @@ struct Route {
         handler(std::move(handler)),
         body(body),
         body_limit(body_limit) {}
+  Route(Method method, std::string pattern, Access access, DeferredHandler deferred,
+        uint64_t body_limit = 4 << 20)
+      : method(method),
+        pattern(std::move(pattern)),
+        access(access),
+        deferred(std::move(deferred)),
+        body(BodyMode::kBuffered),
+        body_limit(body_limit) {}
 
   Method method;
   std::string pattern;
   Access access;
-  Handler handler;
+  Handler handler;           // this one
+  DeferredHandler deferred;  // or this one
   BodyMode body;
   uint64_t body_limit;  // bytes; beyond it 413
 };

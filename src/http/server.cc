@@ -14,7 +14,6 @@
 namespace slipway::http {
 namespace {
 
-constexpr std::chrono::seconds kGraceToStop{5};
 constexpr std::chrono::milliseconds kPauseWithoutDescriptors{100};
 constexpr int kAcceptAtOnce = 64;  // then others of the shard have their turn
 
@@ -35,7 +34,7 @@ class Server::Impl {
     SLIPWAY_ASSIGN(Listener listener, Listener::open(site_.options));
     listener_.emplace(std::move(listener));
     for (unsigned i = 0; i < std::max(1U, site_.options.io_threads); ++i)
-      shards_.push_back(std::make_unique<Shard>(site_));
+      shards_.push_back(std::make_unique<Shard>(site_, i));
     incoming_.emplace(shards_.front()->executor(), ::fcntl(listener_->fd(), F_DUPFD_CLOEXEC, 0));
     pause_.emplace(shards_.front()->executor());
     shards_.front()->spawn(accept_all(), "accept");
@@ -51,7 +50,7 @@ class Server::Impl {
       pause_->cancel();
     });
     for (const auto& shard : shards_) shard->begin_stop();
-    const Monotonic deadline = std::chrono::steady_clock::now() + kGraceToStop;
+    const Monotonic deadline = std::chrono::steady_clock::now() + site_.options.grace_to_stop;
     for (const auto& shard : shards_)
       if (!shard->wait_until_stopped(deadline)) shard->cut_all();
     for (const auto& shard : shards_) shard->join();

@@ -43,6 +43,8 @@ struct ServerOptions {
   // localhost, 127.0.0.1 and [::1] and these alone, so that no web page can reach it under a name of its own
   // (DNS rebinding); any other listener checks only when there are some.
   std::vector<std::string> allowed_hosts;
+  // How long `stop` lets requests in progress go on before it cuts their connections.
+  std::chrono::milliseconds grace_to_stop{5000};
 };
 
 struct ServerCounters {
@@ -60,9 +62,9 @@ class Server {
   // Binds and starts to answer; the message of a failure names the address and what to do.
   Status start();
   uint16_t port() const;
-  // Stops to accept, lets handlers in progress end (5 s at most, then their connections are cut), ends event
-  // streams, joins all threads. Not to be called from a handler. A handler that never returns is a defect: it
-  // is named in the log and waited for.
+  // Stops to accept, lets handlers in progress end (for the grace, then their connections are cut), ends
+  // event streams, joins all threads. Not to be called from a handler. A handler that never returns is a
+  // defect: it is named in the log and waited for.
   void stop();
   ServerCounters counters() const;
 

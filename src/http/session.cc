@@ -83,7 +83,7 @@ Task<bool> Session::serve_one() {
   if (!exchange_->answered() && !exchange_->streamed() && exchange_->has_body())
     if (!co_await read_body()) co_return false;
   answering_ = true;
-  if (!exchange_->answered()) co_await run_handler();
+  if (!exchange_->answered()) co_await (exchange_->deferred() ? run_deferred() : run_handler());
   const bool more = exchange_->events() ? co_await stream_events() : co_await send(&exchange_->out());
   answering_ = false;
   co_return more && exchange_->keep_alive() && !cut_ && !shard_.stopping();
@@ -131,7 +131,9 @@ Task<bool> Session::read_head() {
 Task<bool> Session::read_body() {
   if (!exchange_->small_body()) {
     Exchange* exchange = exchange_.get();
-    if (!co_await on_worker(site_.handlers, [exchange] { exchange->authorise(); }, true)) {
+    if (exchange->deferred()) {
+      exchange->authorise();
+    } else if (!co_await on_worker(site_.handlers, [exchange] { exchange->authorise(); }, true)) {
       exchange_->refuse_busy();
       co_return true;
     }
@@ -154,8 +156,11 @@ Task<bool> Session::read_body_of_known_length() {
   size_t have = first;
   while (have < length) {
     // Grows with what comes, not with what was announced.
-    if (have == body.size())
-      body.resize(std::min<uint64_t>(length, std::max<size_t>(2 * have, kUnauthorisedBody)));
+    if (have == body.size()) {
+      const size_t grown = std::min<uint64_t>(length, std::max<size_t>(2 * have, kUnauthorisedBody));
+      // Without filling what is about to be read. The library may offer more room than was asked for.
+      body.resize_and_overwrite(grown, [grown](char*, size_t) { return grown; });
+    }
     const size_t got =
         co_await read_some(std::span(body).subspan(have), after(site_.options.limits.progress_time));
     if (got == 0) co_return false;
@@ -200,6 +205,31 @@ Task<void> Session::run_handler() {
   WorkerPool& pool = exchange_->streamed() ? site_.uploads : site_.handlers;
   Exchange* exchange = exchange_.get();
   if (!co_await on_worker(pool, [exchange] { exchange->handle(); }, true)) exchange_->refuse_busy();
+}
+
+Task<void> Session::run_deferred() {
+  if (!exchange_->authorised()) exchange_->authorise();
+  if (exchange_->answered()) co_return;
+  Result<Response> response = co_await deferred_answer();
+  exchange_->take(std::move(response));
+}
+
+// Not a coroutine itself: it only names what is awaited.
+Task<Result<Response>> Session::deferred_answer() {
+  auto initiate = [](auto handler, const Executor& executor, Exchange* exchange, Turn* turn) {
+    Answer answer = [handler = std::move(handler),
+                     guard = asio::make_work_guard(executor)](Result<Response> response) mutable {
+      const Executor back = guard.get_executor();
+      // Posted also on this thread: a handler may answer before it returns, while the coroutine is not yet
+      // waiting.
+      asio::post(back,
+                 [handler = std::move(handler), guard = std::move(guard),
+                  response = std::move(response)]() mutable { std::move(handler)(std::move(response)); });
+    };
+    exchange->route()->deferred(exchange->request(), *turn, std::move(answer));
+  };
+  return asio::async_initiate<const asio::use_awaitable_t<Executor>, void(Result<Response>)>(
+      initiate, kUseTask, shard_.executor(), exchange_.get(), &shard_);
 }
 
 Task<bool> Session::send(Outgoing* out) {

@@ -66,6 +66,8 @@ class Session {
   Task<bool> read_body_of_known_length();
   Task<bool> read_body_of_chunks();
   Task<void> run_handler();
+  Task<void> run_deferred();
+  Task<Result<Response>> deferred_answer();
   Task<bool> send(Outgoing* out);
   Task<void> linger();
 

@@ -27,14 +27,20 @@ void refuse(const UniqueFd& connection) {
 
 }  // namespace
 
-Shard::Shard(Site& site)
+Shard::Shard(Site& site, size_t index)
     : site_(site),
+      index_(index),
       context_(1),
       work_(asio::make_work_guard(context_)),
       sweep_timer_(context_.get_executor()) {}
 
 Shard::~Shard() {
   join();
+}
+
+// Asio runs what is posted here behind the completions it has already taken from the kernel.
+void Shard::at_end(std::move_only_function<void()> work) {
+  asio::post(context_, [work = std::move(work)]() mutable { work(); });
 }
 
 void Shard::start() {

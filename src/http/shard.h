@@ -11,10 +11,13 @@
 
 namespace slipway::http {
 
-class Shard {
+class Shard final : public Turn {
  public:
-  explicit Shard(Site& site);
-  ~Shard();
+  Shard(Site& site, size_t index);
+  ~Shard() override;
+
+  size_t index() const override { return index_; }
+  void at_end(std::move_only_function<void()> work) override;
 
   void start();
 
@@ -47,6 +50,7 @@ class Shard {
   bool make_room();
 
   Site& site_;
+  const size_t index_;
   asio::io_context context_;
   asio::executor_work_guard<Executor> work_;
   Timer sweep_timer_;

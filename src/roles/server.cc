@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -20,6 +19,7 @@
 #include "http/server.h"
 #include "node/agent_folder.h"
 #include "node/supervisor.h"
+#include "roles/file_limit.h"
 #include "roles/stop_signal.h"
 #include "routes/services.h"
 #include "runs/run_table.h"
@@ -94,14 +94,6 @@ Result<uint64_t> log_quota() {
 Status clear_attempt(const fs::path& folder) {
   SLIPWAY_TRY(node::end_orphans(folder.string(), "its node is not wanted any more"));
   return node::remove_folder(folder);
-}
-
-// As many files as the system allows this process: each connection and each open blob is one.
-void raise_file_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 // Everything the control plane is made of, in the order it is built and, reversed, taken down.

@@ -1,0 +1,37 @@
+// From what a user names to a loaded model: finds out what it is, which version, and which runtime serves it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "serving/model.h"
+#include "serving/runtimes/library_search.h"
+#include "serving/statistics.h"
+
+namespace slipway::serving {
+
+struct LoadOptions {
+  std::string path;     // a file or a folder
+  std::string name;     // empty: after the file or folder
+  std::string version;  // empty: 1, or the largest of a folder of numbered versions
+  std::string entry;    // a script with init() and run() that does the work; `path` is then its model's
+  LibrarySearch search;
+  int threads = 1;             // of the framework, for one run
+  unsigned instances = 2;      // runs at a time, in this process
+  unsigned workers = 1;        // processes, for models that run in their own
+  uint64_t worker_memory = 0;  // of one; 0: no limit
+};
+
+struct LoadedModel {
+  std::string name;
+  std::string version;
+  std::unique_ptr<Model> model;
+  double load_milliseconds = 0;
+  Microseconds first_run{};  // of a warm run on made-up inputs
+};
+
+// Loads, and runs the model once on made-up inputs where its shapes allow it: one that loads may still fail
+// then, and the first client would pay for its warming up.
+Result<LoadedModel> load_model(const LoadOptions& options);
+
+}  // namespace slipway::serving

@@ -1,0 +1,82 @@
+#include "serving/model_server.h"
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "serving/key_authoriser.h"
+#include "serving/protocols/azure.h"
+#include "serving/protocols/mlflow.h"
+#include "serving/protocols/open_inference.h"
+#include "serving/protocols/tf_rest.h"
+#include "serving/served_model.h"
+
+namespace slipway::serving {
+namespace {
+
+std::string url_of(const ServeSettings& settings, uint16_t port) {
+  const bool six = settings.address.find(':') != std::string::npos;
+  return fmt::format("{}://{}{}{}:{}", settings.tls ? "https" : "http", six ? "[" : "", settings.address,
+                     six ? "]" : "", port);
+}
+
+void add_routes(http::Router& router, ServedModel& served, uint64_t body_limit) {
+  add_tf_routes(router, served, body_limit);
+  add_open_inference_routes(router, served, body_limit);
+  add_azure_routes(router, served, body_limit);
+  add_mlflow_routes(router, served, body_limit);
+  router.add({http::Method::kGet, "/metrics", http::Access::kReader,
+              [&served](const http::Request&) -> Result<http::Response> {
+                http::Response response;
+                response.content_type = "text/plain; version=0.0.4; charset=utf-8";
+                response.body = to_prometheus(served.statistics, served.name, served.version);
+                return response;
+              }});
+}
+
+http::ServerOptions server_options(const ServeSettings& settings) {
+  http::ServerOptions options;
+  options.address = settings.address;
+  options.port = settings.port;
+  options.tls = settings.tls;
+  options.limits.connections = settings.connections;
+  options.io_threads = settings.io_threads;
+  options.workers = 2;  // for what is no inference
+  options.grace_to_stop = settings.grace;
+  return options;
+}
+
+}  // namespace
+
+Status serve(const ServeSettings& settings) {
+  SLIPWAY_ASSIGN(LoadedModel loaded, load_model(settings.load));
+  Statistics statistics;
+  Batcher batcher(*loaded.model, settings.batch, settings.io_threads, statistics);
+  batcher.expect(loaded.first_run);
+  ServedModel served{.name = loaded.name,
+                     .version = loaded.version,
+                     .model = *loaded.model,
+                     .batcher = batcher,
+                     .statistics = statistics,
+                     .timeout = settings.timeout};
+  http::Router router;
+  add_routes(router, served, settings.body_limit);
+  KeyAuthoriser authoriser(settings.keys);
+  Notifier notifier;
+  http::Server server(server_options(settings), router, authoriser, notifier);
+  SLIPWAY_TRY(server.start());
+  const std::string url = url_of(settings, server.port());
+  log_info("serving.ready", {{"model", loaded.name},
+                             {"version", loaded.version},
+                             {"runtime", loaded.model->runtime()},
+                             {"url", url},
+                             {"load_ms", loaded.load_milliseconds}});
+  if (settings.on_ready) settings.on_ready(loaded, url);
+  settings.wait_for_stop();
+  served.ready = false;
+  log_info("serving.draining", {{"in_flight", statistics.in_flight.load()}});
+  server.stop();
+  batcher.stop();
+  return {};
+}
+
+}  // namespace slipway::serving

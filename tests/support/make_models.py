@@ -1,0 +1,176 @@
+"""Makes models with the real frameworks: make_models.py FOLDER KIND... Runs in the frameworks' own environment."""
+
+import sys
+from pathlib import Path
+
+
+def onnx_double(folder):
+    """Two inputs, two outputs, each doubled; text is passed through by `texts`."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    def value(name, kind, shape):
+        return helper.make_tensor_value_info(name, kind, shape)
+
+    two = helper.make_tensor("two", TensorProto.FLOAT, [], [2.0])
+    graph = helper.make_graph(
+        [
+            helper.make_node("Mul", ["a", "two"], ["a2"]),
+            helper.make_node("Add", ["b", "b"], ["b2"]),
+        ],
+        "double",
+        [value("a", TensorProto.FLOAT, [None, 2]), value("b", TensorProto.INT64, [None, 1])],
+        [value("a2", TensorProto.FLOAT, [None, 2]), value("b2", TensorProto.INT64, [None, 1])],
+        [two],
+    )
+    save(onnx, helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), folder / "double.onnx")
+
+    texts = helper.make_graph(
+        [helper.make_node("Identity", ["text"], ["text_bytes"])],
+        "texts",
+        [value("text", TensorProto.STRING, [None])],
+        [value("text_bytes", TensorProto.STRING, [None])],
+    )
+    save(onnx, helper.make_model(texts, opset_imports=[helper.make_opsetid("", 13)]), folder / "texts.onnx")
+
+
+def onnx_digits(folder):
+    """The network 784-128-10 of the benchmarks."""
+    import numpy
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    random = numpy.random.default_rng(1)
+
+    def weights(name, *shape):
+        return numpy_helper.from_array((random.standard_normal(shape) * 0.05).astype(numpy.float32), name)
+
+    node = helper.make_node
+    graph = helper.make_graph(
+        [
+            node("MatMul", ["x", "w1"], ["h1"]),
+            node("Add", ["h1", "b1"], ["h2"]),
+            node("Relu", ["h2"], ["h3"]),
+            node("MatMul", ["h3", "w2"], ["h4"]),
+            node("Add", ["h4", "b2"], ["h5"]),
+            node("Softmax", ["h5"], ["probabilities"]),
+        ],
+        "digits",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 784])],
+        [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, [None, 10])],
+        [weights("w1", 784, 128), weights("b1", 128), weights("w2", 128, 10), weights("b2", 10)],
+    )
+    save(onnx, helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)]), folder / "digits.onnx")
+
+
+def save(onnx, model, path):
+    model.ir_version = 8
+    onnx.checker.check_model(model)
+    onnx.save(model, str(path))
+
+
+def onnx_external(folder):
+    """A model whose weights lie in another file, and one that names a file outside of its folder."""
+    import numpy
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+
+    def model():
+        weights = numpy_helper.from_array(numpy.full((2000,), 3, dtype=numpy.float32), "w")
+        graph = helper.make_graph(
+            [helper.make_node("Mul", ["x", "w"], ["y"])],
+            "external",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 2000])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, 2000])],
+            [weights],
+        )
+        made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+        made.ir_version = 8
+        return made
+
+    good = folder / "external"
+    good.mkdir(exist_ok=True)
+    onnx.save_model(model(), str(good / "model.onnx"), save_as_external_data=True, location="weights.bin")
+    bad = folder / "escaping"
+    bad.mkdir(exist_ok=True)
+    onnx.save_model(model(), str(bad / "model.onnx"), save_as_external_data=True, location="weights.bin")
+    text = (bad / "model.onnx").read_bytes()
+    (bad / "model.onnx").write_bytes(text.replace(b"weights.bin", b"../../pass!"))
+
+
+def tensorflow(folder):
+    """A Keras export, and a module with several signatures and a text input."""
+    import tensorflow as tf
+
+    digits = tf.keras.Sequential(
+        [
+            tf.keras.Input((784,)),
+            tf.keras.layers.Dense(128, activation="relu"),
+            tf.keras.layers.Dense(10, activation="softmax"),
+        ]
+    )
+    digits.export(str(folder / "digits" / "3"), verbose=False)
+
+    class Several(tf.Module):
+        @tf.function(input_signature=[tf.TensorSpec([None, 2], tf.float32, name="x")])
+        def double(self, x):
+            return {"y": x * 2.0}
+
+        @tf.function(
+            input_signature=[
+                tf.TensorSpec([None], tf.string, name="text"),
+                tf.TensorSpec([None], tf.int64, name="times"),
+            ]
+        )
+        def join(self, text, times):
+            return {"joined": tf.strings.join([text, tf.strings.as_string(times)]), "times": times * 2}
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])
+        def classify(self, inputs):
+            parsed = tf.io.parse_example(inputs, {"value": tf.io.FixedLenFeature([1], tf.float32)})
+            score = parsed["value"]
+            names = tf.tile(tf.constant([["low", "high"]]), [tf.shape(score)[0], 1])
+            return {"classes": names, "scores": tf.concat([1.0 - score, score], axis=1)}
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="inputs")])
+        def regress(self, inputs):
+            parsed = tf.io.parse_example(inputs, {"value": tf.io.FixedLenFeature([1], tf.float32)})
+            return {"outputs": parsed["value"] * 10.0}
+
+    module = Several()
+    tf.saved_model.save(
+        module,
+        str(folder / "several"),
+        signatures={
+            "serving_default": module.double,
+            "join": module.join,
+            "classify": module.classify,
+            "regress": module.regress,
+        },
+    )
+    # Loads in the C API and fails at its first run: its variables are not where the graph looks for them.
+    tf.saved_model.save(digits, str(folder / "unrunnable"))
+
+
+def sklearn(folder):
+    import joblib
+    import numpy
+    from sklearn.linear_model import LinearRegression, LogisticRegression
+
+    random = numpy.random.default_rng(1)
+    rows = random.random((200, 4))
+    names = numpy.array(["low", "high"])[(rows.sum(axis=1) > 2).astype(int)]
+    joblib.dump(LogisticRegression().fit(rows, names), folder / "classifier.joblib")
+    import pickle
+
+    (folder / "regressor.pkl").write_bytes(pickle.dumps(LinearRegression().fit(rows, rows.sum(axis=1))))
+
+
+def main():
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind in sys.argv[2:]:
+        globals()[kind](folder)
+
+
+main()
