@@ -112,7 +112,7 @@ def test_requests_in_progress_end_before_the_server_does(sklearn_models, tmp_pat
     with pytest.raises(ConnectionRefusedError):
         service.request("GET", "/")
     assert "serving.draining" in service.log()
-    service.log_path.unlink()
+    service.folder.cleanup()
 
 
 def test_a_batch_is_computed_as_its_rows_are(digits):

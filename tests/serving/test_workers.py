@@ -243,7 +243,7 @@ def test_workers_die_with_a_server_that_is_killed(tmp_path):
     worker = service.post("/score", b"x").json()
     service.stop(signal.SIGKILL)
     models.wait_for(lambda: not processes.is_alive(worker), what="the worker outlives its server")
-    service.log_path.unlink()
+    service.folder.cleanup()
 
 
 def test_a_server_that_still_loads_can_be_stopped(tmp_path):

@@ -39,13 +39,14 @@ class Service:
     """`slipway serve ARGS` as a process. Its standard error goes to a file."""
 
     def __init__(self, *args, binary=RELEASE, python=PYTHON, listen="127.0.0.1:0", env=None, timeout=60):
-        self.log_path = Path(tempfile.mkstemp(prefix="slw-serve-")[1])
+        self.folder = tempfile.TemporaryDirectory(prefix="slw-serve-")
+        self.log_path = Path(self.folder.name) / "log"
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
                 [binary, "--json", "serve", "--listen", listen, "--python", python, *map(str, args)],
                 env={
                     "PATH": os.environ["PATH"],
-                    "HOME": "/nonexistent",
+                    "HOME": self.folder.name,
                     "LANG": "C.UTF-8",
                     **SANITIZERS,
                     **(env or {}),
@@ -58,7 +59,7 @@ class Service:
         if not line:
             code = self.process.wait(timeout)
             error = self.log()
-            self.log_path.unlink()
+            self.folder.cleanup()
             raise NotServed(code, error)
         self.about = json.loads(line)
         self.url = self.about["url"]
@@ -113,7 +114,7 @@ class Service:
     def __exit__(self, kind, *_):
         code = self.stop(signal.SIGKILL if kind else signal.SIGTERM)
         log = self.log()
-        self.log_path.unlink()
+        self.folder.cleanup()
         if kind:
             print(log[-8000:])
         else:
