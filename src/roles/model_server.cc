@@ -29,9 +29,10 @@ Status run_model_server(const serving::ServeSettings& settings) {
   keep_memory();
   std::atomic<bool> leaving_is_ordered = false;
   serving::ServeSettings complete = settings;
-  complete.on_ready = [&](const serving::LoadedModel& loaded, const std::string& url) {
+  complete.on_ready = [&](const serving::LoadedModel& loaded, const std::string& url) -> Status {
     leaving_is_ordered = true;
-    if (settings.on_ready) settings.on_ready(loaded, url);
+    if (settings.on_ready) return settings.on_ready(loaded, url);
+    return {};
   };
   complete.wait_for_stop = [&stop] { stop.wait(); };
   // While the model loads there is nothing to end in order, and loading cannot be interrupted in another way.

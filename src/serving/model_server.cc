@@ -4,10 +4,7 @@
 
 #include "base/log.h"
 #include "serving/key_authoriser.h"
-#include "serving/protocols/azure.h"
-#include "serving/protocols/mlflow.h"
-#include "serving/protocols/open_inference.h"
-#include "serving/protocols/tf_rest.h"
+#include "serving/protocols/routes.h"
 #include "serving/served_model.h"
 
 namespace slipway::serving {
@@ -17,20 +14,6 @@ std::string url_of(const ServeSettings& settings, uint16_t port) {
   const bool six = settings.address.find(':') != std::string::npos;
   return fmt::format("{}://{}{}{}:{}", settings.tls ? "https" : "http", six ? "[" : "", settings.address,
                      six ? "]" : "", port);
-}
-
-void add_routes(http::Router& router, ServedModel& served, uint64_t body_limit) {
-  add_tf_routes(router, served, body_limit);
-  add_open_inference_routes(router, served, body_limit);
-  add_azure_routes(router, served, body_limit);
-  add_mlflow_routes(router, served, body_limit);
-  router.add({http::Method::kGet, "/metrics", http::Access::kReader,
-              [&served](const http::Request&) -> Result<http::Response> {
-                http::Response response;
-                response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-                response.body = to_prometheus(served.statistics, served.name, served.version);
-                return response;
-              }});
 }
 
 http::ServerOptions server_options(const ServeSettings& settings) {
@@ -70,13 +53,14 @@ Status serve(const ServeSettings& settings) {
                              {"runtime", loaded.model->runtime()},
                              {"url", url},
                              {"load_ms", loaded.load_milliseconds}});
-  if (settings.on_ready) settings.on_ready(loaded, url);
-  settings.wait_for_stop();
+  Status ready;
+  if (settings.on_ready) ready = settings.on_ready(loaded, url);
+  if (ready) settings.wait_for_stop();
   served.ready = false;
   log_info("serving.draining", {{"in_flight", statistics.in_flight.load()}});
   server.stop();
   batcher.stop();
-  return {};
+  return ready;
 }
 
 }  // namespace slipway::serving

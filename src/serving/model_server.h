@@ -27,8 +27,8 @@ struct ServeSettings {
   size_t connections = 16384;
   std::chrono::milliseconds grace{30'000};  // for requests in progress when it is told to stop
   unsigned io_threads = 2;
-  // Called once requests are answered.
-  std::function<void(const LoadedModel& loaded, const std::string& url)> on_ready;
+  // Called once requests are answered; when it fails the server ends with that failure.
+  std::function<Status(const LoadedModel& loaded, const std::string& url)> on_ready;
   // Returns when the server is to stop. Called on the thread that serves.
   std::function<void()> wait_for_stop;
 };

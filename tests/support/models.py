@@ -43,7 +43,11 @@ class Service:
         self.log_path = Path(self.folder.name) / "log"
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
-                [binary, "--json", "serve", "--listen", listen, "--python", python, *map(str, args)],
+                [
+                    *(binary, "--json", "serve", "--python", python),
+                    *(["--listen", listen] if listen else []),
+                    *map(str, args),
+                ],
                 env={
                     "PATH": os.environ["PATH"],
                     "HOME": self.folder.name,
