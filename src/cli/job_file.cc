@@ -44,6 +44,7 @@ class Reader {
                        {"variables", pairs(fields_.variables)},
                        {"inputs", named(fields_.inputs, parse_input, input_keys)},
                        {"outputs", named(fields_.outputs, parse_output, output_keys)},
+                       {"models", [this](const YAML::Node& item) { return models(item); }},
                    });
   }
 
@@ -249,6 +250,17 @@ class Reader {
     return {};
   }
 
+  Status models(const YAML::Node& node) {
+    if (!node.IsSequence())
+      return wrong(node, "the models must be a list", "for example: models: [digits:3]");
+    for (const YAML::Node& item : node) {
+      std::string& model = fields_.models.emplace_back();
+      SLIPWAY_TRY(scalar(item, model));
+      if (const auto good = parse_model_reference(model); !good) return placed(item, good.error());
+    }
+    return {};
+  }
+
   Status resources(const YAML::Node& node) {
     return mapping(node, "'resources'",
                    {
@@ -331,6 +343,7 @@ JobFields overlay(JobFields base, JobFields over) {
   for (auto& [key, value] : over.variables) base.variables[key] = std::move(value);
   for (auto& [key, value] : over.inputs) base.inputs[key] = std::move(value);
   for (auto& [key, value] : over.outputs) base.outputs[key] = std::move(value);
+  for (std::string& model : over.models) base.models.push_back(std::move(model));
   return base;
 }
 
@@ -352,6 +365,7 @@ Result<Job> to_job(const JobFields& fields) {
   job.variables = fields.variables;
   job.inputs = fields.inputs;
   job.outputs = fields.outputs;
+  job.models = fields.models;
   return job_from_json(to_json(job));
 }
 

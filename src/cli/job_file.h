@@ -6,6 +6,7 @@
 //   resources: {cpus: 4, memory: 8GiB, gpus: 1}
 //   timeout: 2h
 //   inputs: {mnist: "mount:mnist:2"}             # or {dataset: mnist:2, mode: mount}
+//   models: [digits:3]
 #pragma once
 
 #include <filesystem>
@@ -41,6 +42,7 @@ struct JobFields {
   std::map<std::string, std::string> variables;
   JobInputs inputs;
   JobOutputs outputs;
+  std::vector<std::string> models;
 };
 
 constexpr size_t kMaxJobFile = 1 << 20;
@@ -50,7 +52,7 @@ constexpr size_t kMaxJobFile = 1 << 20;
 Result<JobFields> parse_job_file(std::string_view text, std::string_view file_name);
 Result<JobFields> read_job_file(const std::filesystem::path& file);
 
-// `over` wins; tags, variables, inputs and outputs are joined.
+// `over` wins; tags, variables, inputs, outputs and models are joined.
 JobFields overlay(JobFields base, JobFields over);
 
 // The job without its snapshot and git state; checked as the server checks it, so that a bad name is said

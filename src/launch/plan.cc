@@ -59,6 +59,15 @@ std::map<std::string, std::string> in_job_variables(const AttemptOrder& order, c
           {std::string(kMarkVariable), site.mark}};
 }
 
+// The folder of the one model, or the one that holds all of them as NAME/VERSION/.
+std::map<std::string, std::string> model_variables(const AttemptOrder& order, const LaunchSite& site) {
+  if (order.models.empty()) return {};
+  std::filesystem::path folder = site.folder / kModelsFolder;
+  if (order.models.size() == 1)
+    folder = folder / order.models.front().name / std::to_string(order.models.front().version);
+  return {{"SLIPWAY_MODEL_DIR", folder.string()}, {"AZUREML_MODEL_DIR", folder.string()}};
+}
+
 std::map<std::string, std::string> build_environment(const AttemptOrder& order, const LaunchSite& site,
                                                      const LaunchPlan& plan, const Launch& launch) {
   std::map<std::string, std::string> environment{{"PATH", std::string(kDefaultPath)}, {"LANG", "C.UTF-8"}};
@@ -73,6 +82,7 @@ std::map<std::string, std::string> build_environment(const AttemptOrder& order, 
   environment["CUDA_VISIBLE_DEVICES"] = join_numbers(order.gpu_indices);
   for (const auto& [name, value] : azure_variables(order, site.url)) environment[name] = value;
   for (const auto& [name, value] : data_variables(site.data)) environment[name] = value;
+  for (const auto& [name, value] : model_variables(order, site)) environment[name] = value;
   for (const auto& [name, value] : launch.variables) environment[name] = value;
   for (const auto& [name, value] : order.job.variables) environment[name] = value;
   if (!site.python_packages.empty()) {

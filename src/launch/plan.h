@@ -16,6 +16,9 @@
 
 namespace slipway::launch {
 
+// Below the attempt's folder: NAME/VERSION/ with the files of each model.
+constexpr std::string_view kModelsFolder = "models";
+
 // Where the process will run.
 struct LaunchSite {
   std::filesystem::path folder;                    // the attempt's, absolute
@@ -28,7 +31,7 @@ struct LaunchSite {
   std::string python_packages = "";  // Slipway's own: behind PYTHONPATH, so that jobs can import them
   std::vector<Overlay> overlays = {};
   std::optional<Root> root = {};
-  DataPaths data = {};  // where the run's inputs and outputs are
+  DataPaths data = {};  // where the run's inputs, outputs and models are
 };
 
 struct LaunchPlan {

@@ -47,6 +47,17 @@ Result<Found> find_braced(std::string_view text, const DataPaths& data) {
   return Found{};
 }
 
+// Names of models may hold '-' and '.', so that they reach to the brace.
+Result<Found> find_model(std::string_view text, const DataPaths& data) {
+  constexpr std::string_view kPrefix = "${models.";
+  const size_t end = text.find('}');
+  if (!text.starts_with(kPrefix) || end == std::string_view::npos) return Found{};
+  const std::string_view name = text.substr(kPrefix.size(), end - kPrefix.size());
+  const std::string* path = find(data.models, name);
+  if (path == nullptr) return unknown("model", name.substr(0, 64));
+  return Found{.length = end + 1, .path = path};
+}
+
 Found find_azure(std::string_view text, const DataPaths& data) {
   if (!text.substr(1).starts_with(kDataReference)) return {};
   const std::string_view name = leading_name(text.substr(1 + kDataReference.size()));
@@ -72,6 +83,9 @@ Result<std::string> put_paths(std::string_view text, const DataPaths& data) {
     text.remove_prefix(dollar);
     if (text.empty()) break;
     SLIPWAY_ASSIGN(Found found, find_braced(text, data));
+    if (found.length == 0) {
+      SLIPWAY_ASSIGN(found, find_model(text, data));
+    }
     if (found.length == 0) found = find_azure(text, data);
     result += found.length == 0 ? "$" : *found.path;
     text.remove_prefix(std::max<size_t>(found.length, 1));

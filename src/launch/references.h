@@ -1,5 +1,5 @@
-// What a command says about data, put in its place: ${inputs.NAME}, ${outputs.NAME} and, as Azure ML writes
-// it, $AZUREML_DATAREFERENCE_NAME.
+// What a command says about data and models, put in its place: ${inputs.NAME}, ${outputs.NAME},
+// ${models.NAME} and, as Azure ML writes it, $AZUREML_DATAREFERENCE_NAME.
 #pragma once
 
 #include <map>
@@ -10,10 +10,11 @@
 
 namespace slipway::launch {
 
-// Where a run's data is on this node, by the names the job knows it by.
+// Where a run's data is on this node, by the names the job knows it by. A model is a file or a folder.
 struct DataPaths {
   std::map<std::string, std::string> inputs;
   std::map<std::string, std::string> outputs;
+  std::map<std::string, std::string> models = {};
 };
 
 constexpr std::string_view kDataReference = "AZUREML_DATAREFERENCE_";

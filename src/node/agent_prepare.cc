@@ -13,6 +13,7 @@
 #include "launch/plan.h"
 #include "node/agent_attempt.h"
 #include "node/agent_environment.h"
+#include "node/agent_input_files.h"
 
 namespace slipway::node {
 namespace {
@@ -50,10 +51,16 @@ Status make_socket_folder(const std::filesystem::path& folder) {
               "remove it, or give the home a shorter path");
 }
 
-Status place_snapshot(const AttemptSite& site, const AttemptOrder& order, const std::filesystem::path& work,
-                      AttemptSignals& signals) {
+// `what` stands in the message: "the code of the run".
+struct Wanted {
+  const std::string& digest;
+  std::string what;
+};
+
+Status place_snapshot(const AttemptSite& site, const AttemptOrder& order, const Wanted& wanted,
+                      const std::filesystem::path& folder, AttemptSignals& signals) {
   const auto place = [&]() -> Status {
-    Status placed = site.snapshots.place(order, work);
+    Status placed = site.snapshots.place(order, wanted.digest, folder);
     // What a run's token cannot reach now it will not reach later.
     if (!placed &&
         (placed.error().code == ErrorCode::kUnauthenticated || placed.error().code == ErrorCode::kNotFound))
@@ -65,8 +72,30 @@ Status place_snapshot(const AttemptSite& site, const AttemptOrder& order, const 
   Status placed = signals.insist(place, [&] { return !signals.canceled(); });
   if (placed) return {};
   return fail(placed.error().code,
-              fmt::format("the code of the run could not be placed: {}", placed.error().message),
+              fmt::format("{} could not be placed: {}", wanted.what, placed.error().message),
               placed.error().next);
+}
+
+// Where each model is: the file or folder that is all of it, or the folder that holds its several.
+Result<std::map<std::string, std::string>> place_models(const AttemptSite& site, const AttemptOrder& order,
+                                                        const std::filesystem::path& folder,
+                                                        AttemptSignals& signals, PreparationLog& log) {
+  std::map<std::string, std::string> paths;
+  for (const ModelOrder& model : order.models) {
+    const std::string name = fmt::format("the model {}:{}", model.name, model.version);
+    const std::filesystem::path at =
+        folder / launch::kModelsFolder / model.name / std::to_string(model.version);
+    std::error_code error;
+    std::filesystem::create_directories(at, error);
+    if (error) return fail(errno_error(error.value(), fmt::format("create {}", at.string())));
+    SLIPWAY_TRY(place_snapshot(site, order, {.digest = model.manifest, .what = name}, at, signals));
+    log.line(kDataLog, fmt::format("placed {}: {} files, {}", name, model.files, bytes_text(model.bytes)));
+    std::filesystem::directory_iterator entries(at, error);
+    const bool single = !error && std::distance(begin(entries), std::filesystem::directory_iterator()) == 1;
+    const std::filesystem::path whole = single ? std::filesystem::directory_iterator(at, error)->path() : at;
+    paths.emplace(model.name, whole.string());  // of two versions the first one named
+  }
+  return paths;
 }
 
 }  // namespace
@@ -78,22 +107,26 @@ Result<PreparedAttempt> prepare_attempt(const AttemptSite& site, const AttemptOr
   // After the environment: who waits for a build keeps nobody from placing code.
   const Turn turn(site.preparations, signals);
   SLIPWAY_ASSIGN(const std::filesystem::path packages, bundle::unpack_packages(site.paths.home / "python"));
-  if (standing == Standing::kOrdered) SLIPWAY_TRY(place_snapshot(site, order, folder / "work", signals));
+  if (standing == Standing::kOrdered)
+    SLIPWAY_TRY(place_snapshot(site, order, {.digest = order.job.snapshot, .what = "the code of the run"},
+                               folder / "work", signals));
+  SLIPWAY_ASSIGN(auto models, place_models(site, order, folder, signals, log));
   SLIPWAY_ASSIGN(PlacedInputs inputs, site.inputs.place(order, folder, signals, log));
   SLIPWAY_ASSIGN(auto outputs, DataOutputs::make(order, folder));
   SLIPWAY_ASSIGN(launch::SupervisorSpec spec,
-                 launch::supervisor_spec(
-                     order, {.folder = folder,
-                             .url = site.server.url(),
-                             .environment = own_environment(),
-                             .mark = random_base32(20),
-                             .path_prefix = std::move(environment.prepared.path_prefix),
-                             .variables = std::move(environment.prepared.variables),
-                             .program_folder = own_program_folder(),
-                             .python_packages = packages.string(),
-                             .overlays = std::move(environment.overlays),
-                             .root = std::move(environment.root),
-                             .data = {.inputs = std::move(inputs.paths), .outputs = std::move(outputs)}}));
+                 launch::supervisor_spec(order, {.folder = folder,
+                                                 .url = site.server.url(),
+                                                 .environment = own_environment(),
+                                                 .mark = random_base32(20),
+                                                 .path_prefix = std::move(environment.prepared.path_prefix),
+                                                 .variables = std::move(environment.prepared.variables),
+                                                 .program_folder = own_program_folder(),
+                                                 .python_packages = packages.string(),
+                                                 .overlays = std::move(environment.overlays),
+                                                 .root = std::move(environment.root),
+                                                 .data = {.inputs = std::move(inputs.paths),
+                                                          .outputs = std::move(outputs),
+                                                          .models = std::move(models)}}));
   spec.mounts = std::move(inputs.mounts);
   // Inputs that the job wants outside the attempt's folder, which an image's root has anyway.
   if (spec.root) std::ranges::move(inputs.elsewhere, std::back_inserter(spec.root->binds));

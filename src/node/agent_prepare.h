@@ -22,8 +22,9 @@ struct PreparedAttempt {
 };
 
 // Prepares the environment, places the snapshot (not again for Standing::kNotStarted, whose work folder is
-// whole) and the run's data, and gives the supervisor's order. What is done is said in `log`. Waits for its
-// turn and for the server; ends early, with any error, when the attempt is interrupted or canceled.
+// whole), the models and the run's data, and gives the supervisor's order. What is done is said in `log`.
+// Waits for its turn and for the server; ends early, with any error, when the attempt is interrupted or
+// canceled.
 Result<PreparedAttempt> prepare_attempt(const AttemptSite& site, const AttemptOrder& order,
                                         const std::filesystem::path& folder, Standing standing,
                                         AttemptSignals& signals, PreparationLog& log);

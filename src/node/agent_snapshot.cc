@@ -12,6 +12,21 @@ namespace slipway::node {
 namespace {
 
 constexpr int kTries = 3;  // when other agents remove from the cache what was just found there
+// What the server packs into one answer is bounded: 64 MiB and 20,000 files.
+constexpr uint64_t kLargestPacked = 8 << 20;
+constexpr uint64_t kLargestPack = 32 << 20;
+constexpr size_t kMostPacked = 10'000;
+
+std::string target_of(const WorkspaceName& workspace, const std::string& digest) {
+  return ServerLink::workspace_target(workspace, fmt::format("snapshots/{}", digest));
+}
+
+// Wrong bytes are the transfer's fault: they are worth another try, unlike a wrong request.
+Status transferred(Status finished) {
+  if (!finished && finished.error().code == ErrorCode::kInvalidArgument)
+    return fail(ErrorCode::kUnavailable, finished.error().message);
+  return finished;
+}
 
 // Puts the blobs of a pack into the cache, and takes none that was not asked for.
 class CacheSink final : public blobs::PackSink {
@@ -28,12 +43,9 @@ class CacheSink final : public blobs::PackSink {
   }
   Status bytes(std::string_view bytes) override { return writer_->append(bytes); }
   Status end() override {
-    const Status finished = writer_->finish();
+    Status finished = writer_->finish();
     writer_.reset();
-    // Wrong bytes are the transfer's fault: they are worth another try, unlike a wrong request.
-    if (!finished && finished.error().code == ErrorCode::kInvalidArgument)
-      return fail(ErrorCode::kUnavailable, finished.error().message);
-    return finished;
+    return transferred(std::move(finished));
   }
 
  private:
@@ -44,14 +56,15 @@ class CacheSink final : public blobs::PackSink {
 
 }  // namespace
 
-Result<snapshot::Manifest> SnapshotPlacer::manifest(const AttemptOrder& order, http::Client& client) {
-  SLIPWAY_ASSIGN(const Digest id, Digest::parse(order.job.snapshot));
+Result<snapshot::Manifest> SnapshotPlacer::manifest(const WorkspaceName& workspace, const std::string& digest,
+                                                    http::Client& client) {
+  SLIPWAY_ASSIGN(const Digest id, Digest::parse(digest));
   if (auto cached = cache_.read(id, snapshot::kMaxManifestText)) {
     auto parsed = snapshot::Manifest::parse(*cached);
     if (parsed && parsed->id() == id) return parsed;
   }
   http::Call call;
-  call.target = ServerLink::workspace_target(order.workspace, fmt::format("snapshots/{}", id.hex()));
+  call.target = target_of(workspace, digest);
   SLIPWAY_ASSIGN(const http::ClientResponse answer, client.call(std::move(call)));
   SLIPWAY_ASSIGN(snapshot::Manifest manifest, snapshot::Manifest::parse(answer.body));
   if (manifest.id() != id)
@@ -60,60 +73,86 @@ Result<snapshot::Manifest> SnapshotPlacer::manifest(const AttemptOrder& order, h
   return manifest;
 }
 
-Status SnapshotPlacer::fetch_missing(const AttemptOrder& order, const snapshot::Manifest& manifest,
-                                     http::Client& client) {
-  std::unordered_set<Digest> missing;
-  json::array digests;
-  for (const snapshot::Entry& entry : manifest.entries()) {
-    if (!cache_.holds(entry.digest, entry.size) && missing.insert(entry.digest).second)
-      digests.emplace_back(entry.digest.hex());
-  }
-  if (missing.empty()) return {};
-  CacheSink sink(cache_, std::move(missing));
+Status SnapshotPlacer::fetch_pack(const std::string& target, const std::vector<Digest>& digests,
+                                  http::Client& client) {
+  json::array wanted;
+  for (const Digest& digest : digests) wanted.emplace_back(digest.hex());
+  CacheSink sink(cache_, {digests.begin(), digests.end()});
   blobs::PackParser parser(sink, snapshot::kMaxTotalBytes);
   http::Call call;
   call.method = http::Method::kPost;
-  call.target =
-      ServerLink::workspace_target(order.workspace, fmt::format("snapshots/{}/pack", order.job.snapshot));
-  call.body = json::serialize(json::object{{"digests", std::move(digests)}});
+  call.target = target + "/pack";
+  call.body = json::serialize(json::object{{"digests", std::move(wanted)}});
   call.sink = [&parser](std::string_view bytes) { return parser.feed(bytes); };
   SLIPWAY_ASSIGN(const http::ClientResponse answer, client.call(std::move(call)));
   if (Status whole = parser.finish(); !whole) return fail(ErrorCode::kUnavailable, whole.error().message);
   return {};
 }
 
-Result<snapshot::Manifest> SnapshotPlacer::fetch(const AttemptOrder& order, http::Client& client) {
+Status SnapshotPlacer::fetch_large(const std::string& target, const Digest& digest, http::Client& client) {
+  SLIPWAY_ASSIGN(const auto writer, cache_.begin(digest));
+  http::Call call;
+  call.target = fmt::format("{}/blobs/{}", target, digest.hex());
+  call.sink = [&writer](std::string_view bytes) { return writer->append(bytes); };
+  SLIPWAY_ASSIGN(const http::ClientResponse answer, client.call(std::move(call)));
+  return transferred(writer->finish());
+}
+
+Status SnapshotPlacer::fetch_missing(const std::string& target, const snapshot::Manifest& manifest,
+                                     http::Client& client) {
+  std::unordered_set<Digest> seen;
+  std::vector<Digest> pack;
+  uint64_t packed = 0;
+  for (const snapshot::Entry& entry : manifest.entries()) {
+    if (cache_.holds(entry.digest, entry.size) || !seen.insert(entry.digest).second) continue;
+    if (entry.size > kLargestPacked) {
+      SLIPWAY_TRY(fetch_large(target, entry.digest, client));
+      continue;
+    }
+    if (packed + entry.size > kLargestPack || pack.size() == kMostPacked) {
+      SLIPWAY_TRY(fetch_pack(target, pack, client));
+      pack.clear();
+      packed = 0;
+    }
+    pack.push_back(entry.digest);
+    packed += entry.size;
+  }
+  return pack.empty() ? Status() : fetch_pack(target, pack, client);
+}
+
+Result<snapshot::Manifest> SnapshotPlacer::fetch(const WorkspaceName& workspace, const std::string& digest,
+                                                 http::Client& client) {
   {
     std::unique_lock lock(mutex_);
-    fetched_.wait(lock, [&] { return !fetching_.contains(order.job.snapshot); });
-    fetching_.insert(order.job.snapshot);
+    fetched_.wait(lock, [&] { return !fetching_.contains(digest); });
+    fetching_.insert(digest);
   }
-  auto manifest = this->manifest(order, client);
-  const Status fetched = manifest ? fetch_missing(order, *manifest, client) : Status();
+  auto manifest = this->manifest(workspace, digest, client);
+  const Status fetched = manifest ? fetch_missing(target_of(workspace, digest), *manifest, client) : Status();
   {
     const std::lock_guard lock(mutex_);
-    fetching_.erase(order.job.snapshot);
+    fetching_.erase(digest);
   }
   fetched_.notify_all();
   if (!fetched) return fail(fetched.error());
   return manifest;
 }
 
-Status SnapshotPlacer::place(const AttemptOrder& order, const std::filesystem::path& work) {
-  if (order.job.snapshot.empty()) return {};
+Status SnapshotPlacer::place(const AttemptOrder& order, const std::string& digest,
+                             const std::filesystem::path& folder) {
+  if (digest.empty()) return {};
   ServerLink::Lease client = server_.borrow_as(order.run_token);
   for (int tries = 1; tries <= kTries; ++tries) {
-    SLIPWAY_ASSIGN(const snapshot::Manifest manifest, fetch(order, *client));
-    const Status written = snapshot::write_tree(manifest, work, [this](const snapshot::Entry& entry) {
+    SLIPWAY_ASSIGN(const snapshot::Manifest manifest, fetch(order.workspace, digest, *client));
+    const Status written = snapshot::write_tree(manifest, folder, [this](const snapshot::Entry& entry) {
       return cache_.open_file(entry.digest, entry.size);
     });
     cache_.trim();
     if (written || written.error().code != ErrorCode::kNotFound) return written;
   }
-  return fail(
-      ErrorCode::kUnavailable,
-      fmt::format("the files of snapshot {} leave the cache as soon as they come", order.job.snapshot),
-      "give the node's cache more room: cache_bytes in agent.json");
+  return fail(ErrorCode::kUnavailable,
+              fmt::format("the files of snapshot {} leave the cache as soon as they come", digest),
+              "give the node's cache more room: cache_bytes in agent.json");
 }
 
 }  // namespace slipway::node

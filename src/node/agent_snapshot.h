@@ -1,5 +1,6 @@
-// Places a run's snapshot in its working folder, from this machine's cache as far as that has it and in one
-// request from the server for the rest. Thread-safe; two attempts with the same snapshot fetch it once.
+// Places snapshots, which a run's code and its models are, from this machine's cache as far as that has them
+// and from the server for the rest: small files packed together, large ones by themselves. Thread-safe; two
+// attempts with the same snapshot fetch it once.
 #pragma once
 
 #include <condition_variable>
@@ -21,15 +22,20 @@ class SnapshotPlacer {
   // Both outlive it.
   SnapshotPlacer(ServerLink& server, data::FileCache& cache) : server_(server), cache_(cache) {}
 
-  // One try. `verdict` of an error says whether to repeat; files that have come are not fetched again.
-  // kUnauthenticated and kNotFound: the run's token or the snapshot is gone for good.
-  Status place(const AttemptOrder& order, const std::filesystem::path& work);
+  // One try; nothing for an empty digest. `verdict` of an error says whether to repeat; files that have come
+  // are not fetched again. kUnauthenticated and kNotFound: the run's token or the snapshot is gone for good.
+  Status place(const AttemptOrder& order, const std::string& digest, const std::filesystem::path& folder);
 
  private:
   // The manifest, with all that it names in the cache.
-  Result<snapshot::Manifest> fetch(const AttemptOrder& order, http::Client& client);
-  Result<snapshot::Manifest> manifest(const AttemptOrder& order, http::Client& client);
-  Status fetch_missing(const AttemptOrder& order, const snapshot::Manifest& manifest, http::Client& client);
+  Result<snapshot::Manifest> fetch(const WorkspaceName& workspace, const std::string& digest,
+                                   http::Client& client);
+  Result<snapshot::Manifest> manifest(const WorkspaceName& workspace, const std::string& digest,
+                                      http::Client& client);
+  // `target`: of the snapshot on the server.
+  Status fetch_missing(const std::string& target, const snapshot::Manifest& manifest, http::Client& client);
+  Status fetch_pack(const std::string& target, const std::vector<Digest>& digests, http::Client& client);
+  Status fetch_large(const std::string& target, const Digest& digest, http::Client& client);
 
   ServerLink& server_;
   data::FileCache& cache_;

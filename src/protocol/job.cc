@@ -176,6 +176,7 @@ json::object to_json(const Job& job) {
           {"variables", to_json(job.variables)},
           {"inputs", to_json(job.inputs)},
           {"outputs", to_json(job.outputs)},
+          {"models", to_json(job.models)},
           {"nodes", job.nodes},
           {"resources", to_json(job.resources)},
           {"timeout_seconds", seconds_of(job.timeout)},
@@ -203,6 +204,7 @@ Result<Job> job_from_json(const json::object& object) {
   fields.optional("variables", job.variables);
   fields.optional("inputs", inputs);
   fields.optional("outputs", outputs);
+  fields.optional("models", job.models);
   fields.optional("nodes", job.nodes);
   fields.optional("resources", resources);
   fields.optional("timeout_seconds", timeout);
@@ -221,6 +223,7 @@ Result<Job> job_from_json(const json::object& object) {
   SLIPWAY_TRY(check_command(job.command));
   SLIPWAY_TRY(check_variables(job.variables));
   SLIPWAY_TRY(check_tags(job.tags));
+  SLIPWAY_TRY(check_job_models(job.models));
   return job;
 }
 

@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "base/json.h"
 #include "protocol/data.h"
+#include "protocol/model.h"
 
 namespace slipway {
 
@@ -42,6 +43,7 @@ struct Job {
   std::map<std::string, std::string> variables;  // environment variables
   JobInputs inputs;
   JobOutputs outputs;
+  std::vector<std::string> models;  // NAME or NAME:VERSION; recorded with their versions
   int nodes = 1;
   Resources resources;                        // on each node
   Duration timeout{0};                        // of the running phase; 0: none

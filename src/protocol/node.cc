@@ -92,11 +92,14 @@ json::object to_json(const AttemptOrder& order) {
   for (const Peer& peer : order.peers) peers.emplace_back(to_json(peer));
   json::array inputs;
   for (const InputOrder& input : order.inputs) inputs.emplace_back(to_json(input));
+  json::array models;
+  for (const ModelOrder& model : order.models) models.emplace_back(to_json(model));
   return {{"key", to_json(order.key)},
           {"workspace", order.workspace.str()},
           {"job", to_json(order.job)},
           {"environment", to_json(order.environment)},
           {"inputs", std::move(inputs)},
+          {"models", std::move(models)},
           {"peers", std::move(peers)},
           {"granted", to_json(order.granted)},
           {"gpu_indices", json::array(order.gpu_indices.begin(), order.gpu_indices.end())},
@@ -111,6 +114,7 @@ Result<AttemptOrder> attempt_order_from_json(const json::object& object) {
   json::object job;
   json::object environment;
   json::array inputs;
+  json::array models;
   json::array peers;
   json::object granted;
   json::array gpu_indices;
@@ -121,6 +125,7 @@ Result<AttemptOrder> attempt_order_from_json(const json::object& object) {
   fields.required("job", job);
   fields.optional("environment", environment);
   fields.optional("inputs", inputs);
+  fields.optional("models", models);
   fields.optional("peers", peers);
   fields.required("granted", granted);
   fields.optional("gpu_indices", gpu_indices);
@@ -136,6 +141,11 @@ Result<AttemptOrder> attempt_order_from_json(const json::object& object) {
     if (!item.is_object()) return fail(ErrorCode::kInvalidArgument, "an input of the order is not an object");
     SLIPWAY_ASSIGN(InputOrder input, input_order_from_json(item.get_object()));
     order.inputs.push_back(std::move(input));
+  }
+  for (const json::value& item : models) {
+    if (!item.is_object()) return fail(ErrorCode::kInvalidArgument, "a model of the order is not an object");
+    SLIPWAY_ASSIGN(ModelOrder model, model_order_from_json(item.get_object()));
+    order.models.push_back(std::move(model));
   }
   SLIPWAY_ASSIGN(order.granted, resources_from_json(granted));
   for (const json::value& item : peers) {

@@ -50,6 +50,7 @@ struct AttemptOrder {
   Job job;
   EnvironmentOrder environment;
   std::vector<InputOrder> inputs;
+  std::vector<ModelOrder> models;
   std::vector<Peer> peers;       // of all ranks, by rank
   Resources granted;             // what the node has set aside: cpus and memory never 0
   std::vector<int> gpu_indices;  // for CUDA_VISIBLE_DEVICES

@@ -30,6 +30,7 @@ Job full_job() {
                    .mode = OutputMode::kMount,
                    .register_as = "models",
                    .overwrite = true}}};
+  job.models = {"digits:3", "house.prices"};
   job.git = {.commit = "abc", .branch = "main", .remote = "https://example.org/r.git", .dirty = true};
   return job;
 }
@@ -121,6 +122,12 @@ TEST(AttemptOrder, ComesBackTheSameFromItsJson) {
   input.version = 2;
   input.manifest = "d";
   input.wanted.dataset = "mnist:2";
+  order.models = {{.name = "digits",
+                   .version = 3,
+                   .manifest = std::string(64, 'b'),
+                   .framework = ModelFramework::kOnnx,
+                   .files = 2,
+                   .bytes = 5}};
   order.peers = {{0, NodeId("gpu-3f9a"), "10.0.0.1"}, {1, NodeId("gpu-77ab"), "10.0.0.2"}};
   order.granted = {.cpus = 4, .memory_bytes = 1 << 30, .gpus = 1};
   order.gpu_indices = {3};
@@ -140,11 +147,34 @@ TEST(AttemptOrder, ComesBackTheSameFromItsJson) {
   ASSERT_EQ(again->inputs.size(), 1U);
   EXPECT_EQ(again->inputs[0].wanted, order.inputs[0].wanted);
   EXPECT_EQ(again->inputs[0].version, 2);
+  EXPECT_EQ(again->models, order.models);
   EXPECT_EQ(again->granted, order.granted);
   EXPECT_EQ(again->gpu_indices, order.gpu_indices);
   EXPECT_EQ(again->run_token.reveal(), "slw_a_b");
   EXPECT_EQ(again->log_quota_bytes, order.log_quota_bytes);
   EXPECT_EQ(again->submitted_at, order.submitted_at);
+}
+
+TEST(ModelReference, NamesANewestOrAnExactVersion) {
+  EXPECT_EQ(*parse_model_reference("digits"), (ModelReference{.name = "digits", .version = 0}));
+  EXPECT_EQ(*parse_model_reference("a.b-c_1:12"), (ModelReference{.name = "a.b-c_1", .version = 12}));
+  EXPECT_EQ(to_text(*parse_model_reference("digits:3")), "digits:3");
+  for (const std::string bad : {"", ":1", "digits:", "digits:0", "digits:-1", "digits:x", "digits:1:2",
+                                "digits:99999999999", "../x:1", "a/b", ".a", "a b"})
+    EXPECT_FALSE(parse_model_reference(bad)) << bad;
+  EXPECT_TRUE(parse_model_reference(std::string(255, 'a')));
+  EXPECT_FALSE(parse_model_reference(std::string(256, 'a')));
+}
+
+TEST(ModelFramework, TakesTheSpellingsOfAzure) {
+  EXPECT_EQ(to_text(*model_framework_from_text("TensorFlow")), "tensorflow");
+  EXPECT_EQ(to_text(*model_framework_from_text("TfKeras")), "keras");
+  EXPECT_EQ(to_text(*model_framework_from_text("Onnx")), "onnx");
+  EXPECT_EQ(to_text(*model_framework_from_text("PyTorch")), "pytorch");
+  EXPECT_EQ(to_text(*model_framework_from_text("ScikitLearn")), "scikit-learn");
+  EXPECT_EQ(to_text(*model_framework_from_text("Multi")), "custom");
+  EXPECT_FALSE(model_framework_from_text("caffe"));
+  EXPECT_FALSE(model_framework_from_text(""));
 }
 
 TEST(EnvironmentReference, NamesANewestOrAnExactVersion) {

@@ -8,6 +8,7 @@
 #include "blobs/pack.h"
 #include "routes/request.h"
 #include "routes/services.h"
+#include "runs/job_models.h"
 #include "runs/run_table.h"
 
 namespace slipway::routes {
@@ -116,14 +117,15 @@ Result<Response> add_snapshot(Services& services, const Request& request) {
                              201);
 }
 
-// The snapshot of the path. A job may read its own and no other.
+// The snapshot of the path. A job may read its own, and those of the models it is given.
 Result<snapshot::Manifest> manifest_of(Services& services, const Request& request) {
   const std::string& digest = request.param("snapshot");
   if (request.caller.kind == http::CallerKind::kRun) {
     bool own = false;
     SLIPWAY_TRY(services.database.read([&](store::Reader& reader) -> Status {
       SLIPWAY_ASSIGN(const runs::Run run, runs::load_run(reader, request.caller.run));
-      own = run.job.snapshot == digest;
+      SLIPWAY_ASSIGN(const bool given, runs::is_given(reader, run, digest));
+      own = given || run.job.snapshot == digest;
       return {};
     }));
     if (!own)

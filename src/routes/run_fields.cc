@@ -81,6 +81,12 @@ Result<runs::RunFilter> filter_of(const http::Request& request) {
       return refuse(fmt::format("'{}' is no type of a run", text->substr(0, 64)),
                     "the types are job and interactive");
   }
+  if (const auto text = request.query_value("kind")) {
+    filter.kind = runs::run_kind_from_text(*text);
+    if (!filter.kind && *text != "all")
+      return refuse(fmt::format("'{}' is no kind of a run", text->substr(0, 64)),
+                    "the kinds are job, trial and replica, or all");
+  }
   SLIPWAY_ASSIGN(filter.tags, wanted_pairs(request, "tags"));
   SLIPWAY_ASSIGN(filter.properties, wanted_pairs(request, "properties"));
   if (const auto tag = request.query_value("tag")) {

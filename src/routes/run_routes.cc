@@ -32,7 +32,8 @@ Result<Response> submit(Services& services, const Request& request) {
                                                                  .request = std::move(key),
                                                                  .submitted_by = request.caller.name,
                                                                  .rerun_of = std::nullopt,
-                                                                 .parent = std::nullopt}));
+                                                                 .parent = std::nullopt,
+                                                                 .kind = runs::RunKind::kJob}));
   return submitted(services, result);
 }
 

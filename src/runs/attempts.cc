@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "blobs/references.h"
 #include "runs/job_data.h"
+#include "runs/job_models.h"
 #include "runs/run_environment.h"
 #include "runs/run_outputs.h"
 #include "runs/run_table.h"
@@ -70,6 +71,7 @@ Result<AttemptOrder> Attempts::claim(const NodeId& node, const AttemptKey& key) 
              .job = run.job,
              .environment = std::move(environment),
              .inputs = {},
+             .models = {},
              .peers = {},
              .granted = part.granted,
              .gpu_indices = part.gpu_indices,
@@ -77,6 +79,7 @@ Result<AttemptOrder> Attempts::claim(const NodeId& node, const AttemptKey& key) 
              .log_quota_bytes = log_quota_bytes_,
              .submitted_at = run.submitted_at};
     SLIPWAY_ASSIGN(order.inputs, input_orders(writer, run));
+    SLIPWAY_ASSIGN(order.models, model_orders(writer, run));
     for (const Part& peer : parts) {
       const auto info = nodes_.find(peer.node);
       order.peers.push_back(

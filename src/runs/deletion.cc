@@ -36,6 +36,7 @@ Status delete_run(store::Database& database, metrics::MetricStore& metrics, LogS
     RunFilter below;
     below.parent = run.id;
     below.recursive = true;
+    below.kind = std::nullopt;
     below.limit = INT64_MAX;
     SLIPWAY_ASSIGN(doomed, list_runs(writer, run.workspace, below));
     if (!doomed.empty() && !family)

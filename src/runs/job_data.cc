@@ -153,6 +153,7 @@ Result<json::object> describe_data(store::Reader& reader, const Run& run) {
 
 Status delete_run_data(store::Writer& writer, const RunId& run) {
   SLIPWAY_TRY(writer.run("DELETE FROM run_inputs WHERE run = ?", {run}));
+  SLIPWAY_TRY(writer.run("DELETE FROM run_models WHERE run = ?", {run}));
   SLIPWAY_TRY(blobs::drop_references(writer, output_owner(run)));
   return writer.run("DELETE FROM run_outputs WHERE run = ?", {run});
 }

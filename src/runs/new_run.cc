@@ -33,9 +33,11 @@ Status join_family(store::Writer& writer, Run& run) {
 Status add_run(store::Writer& writer, Run& run) {
   run.id = new_run_id(run.job.experiment);
   if (run.parent) SLIPWAY_TRY(join_family(writer, run));
-  SLIPWAY_TRY(writer.run(
-      "INSERT INTO experiments (workspace, name, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-      {run.workspace, run.job.experiment, run.submitted_at}));
+  // Experiments are what users gather their runs under.
+  if (run.kind == RunKind::kJob)
+    SLIPWAY_TRY(writer.run(
+        "INSERT INTO experiments (workspace, name, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        {run.workspace, run.job.experiment, run.submitted_at}));
   return insert_run(writer, run);
 }
 

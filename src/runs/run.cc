@@ -44,6 +44,21 @@ std::optional<RunType> run_type_from_text(std::string_view text) {
   return std::nullopt;
 }
 
+std::string_view to_text(RunKind kind) {
+  switch (kind) {
+    case RunKind::kTrial: return "trial";
+    case RunKind::kReplica: return "replica";
+    case RunKind::kJob: break;
+  }
+  return "job";
+}
+
+std::optional<RunKind> run_kind_from_text(std::string_view text) {
+  for (const RunKind kind : {RunKind::kJob, RunKind::kTrial, RunKind::kReplica})
+    if (to_text(kind) == text) return kind;
+  return std::nullopt;
+}
+
 json::object to_json(const Run& run, Timestamp now, const std::string& waiting_because,
                      const std::vector<NodeId>& nodes) {
   json::array node_names;
@@ -53,6 +68,7 @@ json::object to_json(const Run& run, Timestamp now, const std::string& waiting_b
       {"workspace", run.workspace.str()},
       {"experiment", run.job.experiment.str()},
       {"type", to_text(run.type)},
+      {"kind", to_text(run.kind)},
       {"display_name", run.display_name},
       {"description", run.description},
       {"state", to_text(run.state)},

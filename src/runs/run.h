@@ -27,11 +27,22 @@ enum class RunType {
 std::string_view to_text(RunType type);  // "interactive"
 std::optional<RunType> run_type_from_text(std::string_view text);
 
+// Whose it is. Lists show users' runs unless they are asked for others.
+enum class RunKind {
+  kJob,      // a user's
+  kTrial,    // loads a model that was registered, once
+  kReplica,  // carries a service
+};
+
+std::string_view to_text(RunKind kind);  // "replica"
+std::optional<RunKind> run_kind_from_text(std::string_view text);
+
 struct Run {
   int64_t seq = 0;  // order of submission over the whole installation
   RunId id;
   WorkspaceName workspace;
   RunType type = RunType::kJob;
+  RunKind kind = RunKind::kJob;
   RunState state = RunState::kNotStarted;
   RunState resume_state = RunState::kRunning;
   int attempt = 0;  // 0 until it is placed for the first time

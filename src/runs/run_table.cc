@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kColumns =
     "r.seq, r.id, r.workspace, r.state, r.resume_state, r.attempt, r.job, r.display_name, r.submitted_at, "
     "r.started_at, r.ended_at, r.exit_code, r.reason, r.submitted_by, r.rerun_of, r.warnings, r.skipped, "
-    "r.type, r.parent, r.root, r.description, r.error_code";
+    "r.type, r.parent, r.root, r.description, r.error_code, r.kind";
 
 constexpr std::string_view kActive =
     "('NotStarted', 'Queued', 'Preparing', 'Starting', 'Running', 'Finalizing', 'CancelRequested', "
@@ -95,6 +95,7 @@ Run read_run(const store::Row& row) {
   if (!row.is_null(19)) run.root = row.id<RunId>(19);
   run.description = row.text(20);
   run.error_code = row.text(21);
+  run.kind = run_kind_from_text(row.text(22)).value_or(RunKind::kJob);
   return run;
 }
 
@@ -142,8 +143,8 @@ Result<RunId> resolve_run(store::Reader& reader, const WorkspaceName& workspace,
   std::vector<RunId> found;
   const auto collect = [&](const store::Row& row) { found.push_back(row.id<RunId>(0)); };
   if (text == "latest") {
-    SLIPWAY_TRY(reader.query("SELECT id FROM runs WHERE workspace = ? ORDER BY seq DESC LIMIT 1", {workspace},
-                             collect));
+    SLIPWAY_TRY(reader.query("SELECT id FROM runs WHERE workspace = ? AND kind = ? ORDER BY seq DESC LIMIT 1",
+                             {workspace, to_text(RunKind::kJob)}, collect));
   } else {
     SLIPWAY_TRY(
         reader.query("SELECT id FROM runs WHERE id = ? AND workspace = ?", {text, workspace}, collect));
@@ -202,6 +203,7 @@ Result<std::vector<Run>> list_runs(store::Reader& reader, const WorkspaceName& w
   if (filter.experiment) require(" AND r.experiment = ?", *filter.experiment);
   if (filter.state) require(" AND r.state = ?", to_text(*filter.state));
   if (filter.type) require(" AND r.type = ?", to_text(*filter.type));
+  if (filter.kind) require(" AND r.kind = ?", to_text(*filter.kind));
   require_pairs(tags, "run_tags", from, values);
   require_pairs(filter.properties, "run_properties", from, values);
   require(by_tag ? " ORDER BY t.run_seq DESC LIMIT ?" : " ORDER BY r.seq DESC LIMIT ?", filter.limit);
@@ -227,12 +229,29 @@ Result<int> depth_of(store::Reader& reader, const Run& run) {
 Status insert_run(store::Writer& writer, Run& run) {
   SLIPWAY_TRY(writer.query(
       "INSERT INTO runs (id, workspace, experiment, cluster, state, attempt, job, snapshot, display_name, "
-      "submitted_at, reason, submitted_by, rerun_of, warnings, skipped, type, parent, root, description, "
-      "event_count) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0) RETURNING seq",
-      {run.id, run.workspace, run.job.experiment, run.job.compute, to_text(run.state), run.attempt,
-       json::serialize(to_json(run.job)), run.job.snapshot, run.display_name, run.submitted_at, run.reason,
-       run.submitted_by, run.rerun_of, list_text(run.warnings), list_text(run.skipped), to_text(run.type),
-       run.parent, run.root, run.description},
+      "submitted_at, reason, submitted_by, rerun_of, warnings, skipped, type, kind, parent, root, "
+      "description, event_count) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0) "
+      "RETURNING seq",
+      {run.id,
+       run.workspace,
+       run.job.experiment,
+       run.job.compute,
+       to_text(run.state),
+       run.attempt,
+       json::serialize(to_json(run.job)),
+       run.job.snapshot,
+       run.display_name,
+       run.submitted_at,
+       run.reason,
+       run.submitted_by,
+       run.rerun_of,
+       list_text(run.warnings),
+       list_text(run.skipped),
+       to_text(run.type),
+       to_text(run.kind),
+       run.parent,
+       run.root,
+       run.description},
       [&](const store::Row& row) { run.seq = row.integer(0); }));
   SLIPWAY_TRY(set_tags(writer, run, run.tags));
   return add_properties(writer, run, run.properties);

@@ -16,8 +16,8 @@ Result<Run> load_run(store::Reader& reader, const WorkspaceName& workspace, cons
 // The run with that id, whatever its workspace: for messages of nodes, whose right was checked by the
 // attempt.
 Result<Run> load_run(store::Reader& reader, const RunId& id);
-// The id that `text` names in the workspace: itself, the only one that begins so, or "latest". kNotFound, or
-// kInvalidArgument when several begin so.
+// The id that `text` names in the workspace: itself, the only one that begins so, or "latest", which is a
+// user's. kNotFound, or kInvalidArgument when several begin so.
 Result<RunId> resolve_run(store::Reader& reader, const WorkspaceName& workspace, const std::string& text);
 
 // A tag or a property that a run must have; without a value any will do.
@@ -30,6 +30,7 @@ struct RunFilter {
   std::optional<ExperimentName> experiment;
   std::optional<RunState> state;
   std::optional<RunType> type;
+  std::optional<RunKind> kind = RunKind::kJob;  // nullopt: all
   std::vector<WantedPair> tags;
   std::vector<WantedPair> properties;
   std::optional<RunId> parent;  // its children only

@@ -77,8 +77,11 @@ Status drop_unused_snapshot(store::Writer& writer, const WorkspaceName& workspac
                             const std::string& digest) {
   if (digest.empty()) return {};
   bool used = false;
-  SLIPWAY_TRY(writer.query("SELECT 1 FROM runs WHERE snapshot = ? AND workspace = ? LIMIT 1",
-                           {digest, workspace}, [&](const store::Row&) { used = true; }));
+  for (const std::string_view question :
+       {"SELECT 1 FROM runs WHERE snapshot = ? AND workspace = ? LIMIT 1",
+        "SELECT 1 FROM model_versions WHERE manifest = ? AND workspace = ? LIMIT 1",
+        "SELECT 1 FROM model_versions WHERE code_snapshot = ? AND workspace = ? LIMIT 1"})
+    SLIPWAY_TRY(writer.query(question, {digest, workspace}, [&](const store::Row&) { used = true; }));
   if (used) return {};
   SLIPWAY_TRY(writer.run("DELETE FROM snapshots WHERE workspace = ? AND digest = ?", {workspace, digest}));
   return blobs::drop_references(writer, blobs::snapshot_owner(workspace, digest));
@@ -88,7 +91,10 @@ Status drop_unused_snapshots(store::Writer& writer, Timestamp before) {
   std::vector<std::pair<WorkspaceName, std::string>> old;
   SLIPWAY_TRY(writer.query(
       "SELECT s.workspace, s.digest FROM snapshots s WHERE s.created_at < ? AND NOT EXISTS "
-      "(SELECT 1 FROM runs r WHERE r.snapshot = s.digest AND r.workspace = s.workspace)",
+      "(SELECT 1 FROM runs r WHERE r.snapshot = s.digest AND r.workspace = s.workspace) AND NOT EXISTS "
+      "(SELECT 1 FROM model_versions m WHERE m.manifest = s.digest AND m.workspace = s.workspace) AND NOT "
+      "EXISTS (SELECT 1 FROM model_versions m WHERE m.code_snapshot = s.digest AND m.workspace = "
+      "s.workspace)",
       {before}, [&](const store::Row& row) { old.emplace_back(row.id<WorkspaceName>(0), row.text(1)); }));
   for (const auto& [workspace, digest] : old) SLIPWAY_TRY(drop_unused_snapshot(writer, workspace, digest));
   return {};

@@ -30,7 +30,7 @@ class Snapshots {
 
 // kNotFound when the workspace has no such snapshot, with what to do.
 Status check_snapshot(store::Database& database, const WorkspaceName& workspace, const std::string& digest);
-// Lets go of the snapshot's blobs when no run names it any more.
+// Lets go of the snapshot's blobs when no run and no model names it any more.
 Status drop_unused_snapshot(store::Writer& writer, const WorkspaceName& workspace, const std::string& digest);
 // Of those that were uploaded before `before` and never run.
 Status drop_unused_snapshots(store::Writer& writer, Timestamp before);

@@ -5,6 +5,7 @@
 #include "base/failpoint.h"
 #include "compute/scheduler.h"
 #include "runs/job_data.h"
+#include "runs/job_models.h"
 #include "runs/new_run.h"
 #include "runs/run_table.h"
 #include "runs/snapshots.h"
@@ -15,8 +16,10 @@ Status Submissions::prepare(Submission& submission) const {
   SLIPWAY_ASSIGN(const auto cluster,
                  orchestrator_.cluster_view({submission.workspace, submission.job.compute}));
   SLIPWAY_TRY(compute::check_fits(submission.job, cluster));
-  SLIPWAY_TRY(database_.read(
-      [&](store::Reader& reader) { return pin_data(reader, submission.workspace, submission.job); }));
+  SLIPWAY_TRY(database_.read([&](store::Reader& reader) -> Status {
+    SLIPWAY_TRY(pin_data(reader, submission.workspace, submission.job));
+    return pin_models(reader, submission.workspace, submission.job);
+  }));
   if (submission.job.snapshot.empty()) return {};
   return check_snapshot(database_, submission.workspace, submission.job.snapshot);
 }
@@ -61,9 +64,11 @@ Result<Submitted> Submissions::submit(Submission submission) {
     run.submitted_by = submission.submitted_by;
     run.rerun_of = submission.rerun_of;
     run.parent = submission.parent;
+    run.kind = submission.kind;
     if (!environment.note.empty()) run.warnings.push_back(environment.note);
     SLIPWAY_TRY(add_run(writer, run));
     SLIPWAY_TRY(record_inputs(writer, run));
+    SLIPWAY_TRY(record_models(writer, run));
     SLIPWAY_TRY(store_run_environment(writer, run, environment, pinned_lock));
     SLIPWAY_TRY(store::remember_made(writer, submission.request, run.id.str(), now));
     auto verdict = orchestrator_.transitions().apply(
@@ -80,12 +85,17 @@ Result<Submitted> Submissions::rerun(const Run& original, store::RequestKey requ
   if (original.type == RunType::kInteractive)
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("{} is interactive: it has no command that could be repeated", original.id));
+  if (original.kind != RunKind::kJob)
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("{} is a {}, which Slipway itself starts when it is needed", original.id,
+                            to_text(original.kind)));
   Submission submission{.workspace = original.workspace,
                         .job = original.job,
                         .request = std::move(request),
                         .submitted_by = std::move(submitted_by),
                         .rerun_of = original.id,
-                        .parent = std::nullopt};
+                        .parent = std::nullopt,
+                        .kind = RunKind::kJob};
   for (const auto& [key, value] : more_tags) submission.job.tags.insert_or_assign(key, value);
   return submit(std::move(submission));
 }

@@ -18,6 +18,7 @@ struct Submission {
   std::string submitted_by;
   std::optional<RunId> rerun_of;
   std::optional<RunId> parent;
+  RunKind kind = RunKind::kJob;
 };
 
 struct Submitted {

@@ -6,11 +6,12 @@ namespace slipway::runs {
 namespace {
 
 constexpr std::string_view kSelectWorkspaces =
-    "SELECT w.name, w.description, w.created_at, (SELECT COUNT(*) FROM runs r WHERE r.workspace = w.name) "
+    "SELECT w.name, w.description, w.created_at, (SELECT COUNT(*) FROM runs r WHERE r.workspace = w.name "
+    "AND r.kind = 'job') "
     "FROM workspaces w ";
 constexpr std::string_view kSelectExperiments =
     "SELECT e.name, e.created_at, (SELECT COUNT(*) FROM runs r WHERE r.workspace = e.workspace AND "
-    "r.experiment = e.name), "
+    "r.experiment = e.name AND r.kind = 'job'), "
     "(SELECT MAX(r.submitted_at) FROM runs r WHERE r.workspace = e.workspace AND r.experiment = e.name) FROM "
     "experiments e ";
 

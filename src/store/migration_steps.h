@@ -8,5 +8,6 @@ namespace slipway::store {
 extern const std::string_view kHistoryStep;
 extern const std::string_view kDataStep;
 extern const std::string_view kEnvironmentsStep;
+extern const std::string_view kModelsStep;
 
 }  // namespace slipway::store

@@ -243,6 +243,7 @@ const std::vector<Migration>& migrations() {
       {.version = 2, .name = "history", .sql = kHistoryStep},
       {.version = 3, .name = "data", .sql = kDataStep},
       {.version = 4, .name = "environments", .sql = kEnvironmentsStep},
+      {.version = 5, .name = "models", .sql = kModelsStep},
   };
   return steps;
 }
