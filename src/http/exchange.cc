@@ -35,13 +35,28 @@ Exchange::Exchange(Site& site, Channel& channel, InputBuffer& input)
       input_(input),
       parser_(MessageParser::Kind::kRequest, site.options.limits.header_bytes) {}
 
-void Exchange::begin() {
+void Exchange::begin_any() {
   ++site_.requests;
   const Head& head = parser_.head();
   version_ = head.version;
   keep_alive_ = head.keep_alive && !site_.stopping;
   const auto expect = head.headers.find("expect");
   expects_continue_ = expect != head.headers.end() && has_body();
+}
+
+void Exchange::begin_passage() {
+  begin_any();
+  const Head& head = parser_.head();
+  if (head.method == "HEAD") request_.method = Method::kHead;
+  if (const Status good = check_head(head); !good) refuse(good.error());
+}
+
+void Exchange::answer_passage(Response response) {
+  answer(std::move(response));
+}
+
+void Exchange::begin() {
+  begin_any();
   if (const Status ready = prepare(); !ready) refuse(ready.error(), refusal_);
 }
 

@@ -47,6 +47,12 @@ class Exchange {
 
   // On the I/O thread, once the head is there: finds the route, or answers why not.
   void begin();
+  // The same for a request that is passed on: nothing of it but its head is looked at here.
+  void begin_passage();
+  // Answers instead of the server that it was to be passed on to.
+  void answer_passage(Response response);
+  // Nobody reads what is left of the request: the connection ends with this answer.
+  void leave_unread() { keep_alive_ = false; }
   // Answers instead of the handler. `status` 0: the error's own.
   void refuse(const Error& error, int status = 0);
   // Answers with a failure of the handler or its event source.
@@ -67,6 +73,7 @@ class Exchange {
   // Runs `step`; what it throws becomes the answer: it fails its own request and no other.
   void guarded(void (Exchange::*step)());
   void find_caller();
+  void begin_any();
   Status prepare();
   Status check_head(const Head& head);
   Status find_route(const Head& head, std::string_view path);

@@ -1,28 +1,21 @@
 #include "http/server.h"
 
-#include <fcntl.h>
+#include <fmt/format.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
-#include <tuple>
+#include <map>
+#include <mutex>
 #include <vector>
 
-#include "base/log.h"
-#include "http/listener.h"
-#include "http/shard.h"
+#include "http/door.h"
 
 namespace slipway::http {
-namespace {
-
-constexpr std::chrono::milliseconds kPauseWithoutDescriptors{100};
-constexpr int kAcceptAtOnce = 64;  // then others of the shard have their turn
-
-}  // namespace
 
 class Server::Impl {
  public:
-  Impl(ServerOptions options, const Router& router, Authoriser& authoriser, Notifier& notifier)
-      : site_(std::move(options), router, authoriser, notifier) {}
+  Impl(ServerOptions options, const Router& router, Authoriser& authoriser, Notifier& notifier,
+       Gateway* gateway)
+      : site_(std::move(options), router, authoriser, notifier, gateway) {}
 
   Status start() {
     if (site_.options.tls) {
@@ -32,23 +25,23 @@ class Server::Impl {
     SLIPWAY_TRY(site_.handlers.start());
     SLIPWAY_TRY(site_.uploads.start());
     SLIPWAY_ASSIGN(Listener listener, Listener::open(site_.options));
-    listener_.emplace(std::move(listener));
     for (unsigned i = 0; i < std::max(1U, site_.options.io_threads); ++i)
       shards_.push_back(std::make_unique<Shard>(site_, i));
-    incoming_.emplace(shards_.front()->executor(), ::fcntl(listener_->fd(), F_DUPFD_CLOEXEC, 0));
-    pause_.emplace(shards_.front()->executor());
-    shards_.front()->spawn(accept_all(), "accept");
+    own_door_ = std::make_shared<Door>(site_, shards_, std::move(listener), nullptr);
+    shards_.front()->spawn(Door::accept_all(own_door_), "accept");
     for (const auto& shard : shards_) shard->start();
     return {};
   }
 
   void stop() {
-    if (shards_.empty() || site_.stopping.exchange(true)) return;
-    asio::post(shards_.front()->executor(), [this] {
-      boost::system::error_code ignored;
-      std::ignore = incoming_->close(ignored);
-      pause_->cancel();
-    });
+    if (shards_.empty()) return;
+    {
+      const std::lock_guard lock(doors_mutex_);
+      if (site_.stopping.exchange(true)) return;
+      for (auto& [name, door] : doors_) close(std::move(door));
+      doors_.clear();
+    }
+    close(own_door_);
     for (const auto& shard : shards_) shard->begin_stop();
     const Monotonic deadline = std::chrono::steady_clock::now() + site_.options.grace_to_stop;
     for (const auto& shard : shards_)
@@ -56,10 +49,32 @@ class Server::Impl {
     for (const auto& shard : shards_) shard->join();
     site_.handlers.stop();
     site_.uploads.stop();
-    listener_.reset();
+    own_door_.reset();
   }
 
-  uint16_t port() const { return listener_ ? listener_->port() : 0; }
+  uint16_t port() const { return own_door_ ? own_door_->port() : 0; }
+
+  Result<uint16_t> open_door(const std::string& name, uint16_t port) {
+    const std::lock_guard lock(doors_mutex_);
+    if (site_.stopping) return fail(ErrorCode::kUnavailable, "the server is stopping");
+    if (const auto known = doors_.find(name); known != doors_.end()) return known->second->port();
+    ServerOptions options = site_.options;
+    options.port = port;
+    SLIPWAY_ASSIGN(Listener listener, Listener::open(options));
+    auto door = std::make_shared<Door>(site_, shards_, std::move(listener),
+                                       std::make_shared<const std::string>(name));
+    Shard* shard = shards_.front().get();
+    asio::post(shard->executor(), [shard, door] { shard->spawn(Door::accept_all(door), "accept"); });
+    return doors_.emplace(name, std::move(door)).first->second->port();
+  }
+
+  void close_door(const std::string& name) {
+    const std::lock_guard lock(doors_mutex_);
+    const auto found = doors_.find(name);
+    if (found == doors_.end()) return;
+    close(std::move(found->second));
+    doors_.erase(found);
+  }
 
   ServerCounters counters() const {
     return {.requests = site_.requests,
@@ -68,44 +83,21 @@ class Server::Impl {
   }
 
  private:
-  Task<void> accept_all() {
-    bool exhausted = false;
-    while (!site_.stopping) {
-      const auto [error] = co_await incoming_->async_wait(Descriptor::wait_read, asio::as_tuple(kUseTask));
-      if (error) continue;
-      const bool was_exhausted = std::exchange(exhausted, !accept_some());
-      if (was_exhausted && !exhausted) log_info("http.descriptors_available_again");
-      if (!exhausted) continue;
-      if (!was_exhausted)
-        log_warning("http.no_descriptors_left", {{"next", "raise the limit of open files (ulimit -n)"}});
-      ++site_.rejected_connections;
-      pause_->expires_after(kPauseWithoutDescriptors);
-      co_await pause_->async_wait(asio::as_tuple(kUseTask));
-    }
-  }
-
-  // Hands waiting connections to the shards in turn. False: no descriptor is left for them.
-  bool accept_some() {
-    for (int taken = 0; taken < kAcceptAtOnce; ++taken) {
-      UniqueFd connection;
-      const Listener::Outcome outcome = listener_->accept(connection);
-      if (outcome != Listener::Outcome::kTaken) return outcome == Listener::Outcome::kNone;
-      shards_[next_shard_++ % shards_.size()]->adopt(std::move(connection));
-    }
-    return true;
+  void close(std::shared_ptr<Door> door) {
+    asio::post(shards_.front()->executor(), [door = std::move(door)] { door->close(); });
   }
 
   Site site_;
-  std::optional<Listener> listener_;
   std::vector<std::unique_ptr<Shard>> shards_;
-  // On the first shard: the listener's descriptor once more, for Asio to wait on.
-  std::optional<Descriptor> incoming_;
-  std::optional<Timer> pause_;
-  size_t next_shard_ = 0;
+  // Doors are shared with their coroutines on the first shard.
+  std::shared_ptr<Door> own_door_;
+  std::mutex doors_mutex_;  // guards doors_
+  std::map<std::string, std::shared_ptr<Door>> doors_;
 };
 
-Server::Server(ServerOptions options, const Router& router, Authoriser& authoriser, Notifier& notifier)
-    : impl_(std::make_unique<Impl>(std::move(options), router, authoriser, notifier)) {}
+Server::Server(ServerOptions options, const Router& router, Authoriser& authoriser, Notifier& notifier,
+               Gateway* gateway)
+    : impl_(std::make_unique<Impl>(std::move(options), router, authoriser, notifier, gateway)) {}
 Server::~Server() {
   stop();
 }
@@ -120,6 +112,12 @@ void Server::stop() {
 }
 ServerCounters Server::counters() const {
   return impl_->counters();
+}
+Result<uint16_t> Server::open_door(const std::string& name, uint16_t port) {
+  return impl_->open_door(name, port);
+}
+void Server::close_door(const std::string& name) {
+  impl_->close_door(name);
 }
 
 }  // namespace slipway::http

@@ -11,6 +11,7 @@
 
 #include "base/notifier.h"
 #include "base/result.h"
+#include "http/gateway.h"
 #include "http/router.h"
 
 namespace slipway::http {
@@ -55,8 +56,9 @@ struct ServerCounters {
 
 class Server {
  public:
-  // The router, the authoriser and the notifier outlive the server.
-  Server(ServerOptions options, const Router& router, Authoriser& authoriser, Notifier& notifier);
+  // The router, the authoriser, the notifier and the gateway outlive the server.
+  Server(ServerOptions options, const Router& router, Authoriser& authoriser, Notifier& notifier,
+         Gateway* gateway = nullptr);
   ~Server();
 
   // Binds and starts to answer; the message of a failure names the address and what to do.
@@ -67,6 +69,12 @@ class Server {
   // defect: it is named in the log and waited for.
   void stop();
   ServerCounters counters() const;
+
+  // Another port of the same address whose requests all go to the gateway, under this name. `port` 0: any
+  // free one; the answer is the port. Thread-safe, between `start` and `stop`.
+  Result<uint16_t> open_door(const std::string& name, uint16_t port);
+  // Takes no new connection any more; requests on the ones there are go to the gateway still.
+  void close_door(const std::string& name);
 
  private:
   class Impl;

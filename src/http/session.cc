@@ -26,9 +26,10 @@ Monotonic after(std::chrono::milliseconds time) {
 
 }  // namespace
 
-Session::Session(Shard& shard, Site& site, UniqueFd connection)
+Session::Session(Shard& shard, Site& site, UniqueFd connection, std::shared_ptr<const std::string> door)
     : shard_(shard),
       site_(site),
+      door_(std::move(door)),
       descriptor_(shard.executor(), connection.get()),
       channel_(connection.get(), site.tls ? site.tls->accept(connection.get()) : TlsSession()),
       place_(shard.insert(*this)) {
@@ -45,7 +46,15 @@ void Session::cut() {
   cut_ = true;
   boost::system::error_code ignored;
   std::ignore = descriptor_.cancel(ignored);
+  if (upstream_) std::ignore = upstream_->descriptor.cancel(ignored);
   if (wakeup_) wakeup_->timer.cancel();
+}
+
+void Session::overdue() {
+  if (!waits_upstream_) return cut();
+  upstream_late_ = true;
+  boost::system::error_code ignored;
+  std::ignore = upstream_->descriptor.cancel(ignored);
 }
 
 void Session::cut_hard() {
@@ -80,6 +89,7 @@ Task<bool> Session::serve_one() {
   }
   exchange_ = std::make_unique<Exchange>(site_, channel_, input_);
   if (!co_await read_head()) co_return false;
+  if (!exchange_->answered() && is_passed_on()) co_return co_await forward();
   if (!exchange_->answered() && !exchange_->streamed() && exchange_->has_body())
     if (!co_await read_body()) co_return false;
   answering_ = true;
@@ -107,6 +117,7 @@ Task<bool> Session::read_head() {
         exchange_->refuse(consumed.error(), consumed.error().code == ErrorCode::kTooLarge ? 431 : 400);
         co_return true;
       }
+      if (parser.head_done() && is_passed_on()) raw_head_.assign(input_.bytes().substr(0, *consumed));
       input_.consume(*consumed);
       if (parser.head_done()) break;
     }
@@ -124,7 +135,7 @@ Task<bool> Session::read_head() {
     }
     input_.commit(got);
   }
-  exchange_->begin();
+  is_passed_on() ? exchange_->begin_passage() : exchange_->begin();
   co_return true;
 }
 

@@ -9,43 +9,31 @@
 //   3. While idle a session holds no buffers.
 #pragma once
 
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/basic_waitable_timer.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <list>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "http/exchange.h"
+#include "http/io_types.h"
+#include "http/upstream_connection.h"
 
 namespace slipway::http {
-
-namespace asio = boost::asio;
-
-// The concrete executor instead of Asio's type-erased one: cheaper by an indirection on every step.
-using Executor = asio::io_context::executor_type;
-template <class T>
-using Task = asio::awaitable<T, Executor>;
-constexpr asio::use_awaitable_t<Executor> kUseTask;
-using Descriptor = asio::posix::basic_stream_descriptor<Executor>;
-using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
-                                         asio::wait_traits<std::chrono::steady_clock>, Executor>;
 
 class Shard;
 struct StreamWakeup;
 
 class Session {
  public:
-  // The connection is non-blocking.
-  Session(Shard& shard, Site& site, UniqueFd connection);
+  // The connection is non-blocking. `door`: the one it came through, null for the server's own port.
+  Session(Shard& shard, Site& site, UniqueFd connection, std::shared_ptr<const std::string> door);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   Task<void> run();
 
+  // Its deadline has passed: a wait for an upstream server ends, any other wait ends the session.
+  void overdue();
   // Ends whatever it waits for; it then closes without waiting again.
   void cut();
   // The same, also when a worker is at it: the connection is shut under its hands.
@@ -71,6 +59,29 @@ class Session {
   Task<bool> send(Outgoing* out);
   Task<void> linger();
 
+  // forward.cc: a request that another server answers. Nothing here outlives the call.
+  bool is_passed_on() const;
+  Task<bool> forward();
+  Task<bool> connect_upstream(const Upstream* upstream);
+  Task<bool> pass(const Passage* passage);
+  Task<bool> refuse_passage(Response response);
+  enum class BodySent { kAll, kAnsweredEarly, kClientGone, kBroken, kLate };
+  Task<BodySent> send_request(const Passage* passage);
+  Task<BodySent> pass_body_of_known_length(uint64_t left);
+  Task<BodySent> pass_body_of_chunks();
+  Task<BodySent> write_upstream(std::string_view bytes, bool more = false);
+  Task<bool> fill_input();
+
+  // forward_answer.cc: the way back. kAnswered where all went well.
+  Task<PassageEnd> read_answer_head(MessageParser* answer, Monotonic deadline);
+  Task<PassageEnd> pass_answer(MessageParser* answer, const Passage* passage);
+  Task<PassageEnd> pass_answer_of_known_length(std::string head, uint64_t length);
+  Task<PassageEnd> pass_answer_of_others(MessageParser* answer, std::string head, bool chunked);
+  Task<PassageEnd> fill_from_upstream(Monotonic deadline);
+  Task<bool> write_client(std::string_view bytes);
+  // Waits until the upstream socket is ready. kMoved: it is; kWantRead: the deadline passed; kBroken: cut.
+  Task<IoState> upstream_ready(IoState want, Monotonic deadline);
+
   // event_stream.cc
   enum class Pause { kNews, kHeartbeat, kOver };
   Task<bool> stream_events();
@@ -87,11 +98,16 @@ class Session {
 
   Shard& shard_;
   Site& site_;
+  const std::shared_ptr<const std::string> door_;  // shared with the door and its other sessions
   Descriptor descriptor_;
   Channel channel_;
   InputBuffer input_;
   std::unique_ptr<Exchange> exchange_;
   std::shared_ptr<StreamWakeup> wakeup_;  // shared with the Notifier's callbacks, while events are streamed
+  std::string raw_head_;                  // of a request that is passed on, then of its answer
+  std::unique_ptr<UpstreamConnection> upstream_;  // while one is
+  bool waits_upstream_ = false;
+  bool upstream_late_ = false;
   Monotonic deadline_ = Monotonic::max();
   bool cut_ = false;
   bool answering_ = false;

@@ -68,12 +68,13 @@ void Shard::spawn(Task<void> task, const char* name) {
   });
 }
 
-void Shard::adopt(UniqueFd connection) {
-  asio::post(context_,
-             [this, connection = std::move(connection)]() mutable { open_session(std::move(connection)); });
+void Shard::adopt(UniqueFd connection, std::shared_ptr<const std::string> door) {
+  asio::post(context_, [this, connection = std::move(connection), door = std::move(door)]() mutable {
+    open_session(std::move(connection), std::move(door));
+  });
 }
 
-void Shard::open_session(UniqueFd connection) {
+void Shard::open_session(UniqueFd connection, std::shared_ptr<const std::string> door) {
   if (stopping_) return;
   if (site_.open_connections >= site_.options.limits.connections && !make_room()) {
     ++site_.rejected_connections;
@@ -81,7 +82,8 @@ void Shard::open_session(UniqueFd connection) {
     return;
   }
   try {
-    spawn(run_session(std::make_unique<Session>(*this, site_, std::move(connection))), "session");
+    spawn(run_session(std::make_unique<Session>(*this, site_, std::move(connection), std::move(door))),
+          "session");
   } catch (const std::exception& exception) {
     ++site_.rejected_connections;
     log_warning("http.connection_refused", {{"why", exception.what()}});
@@ -123,7 +125,8 @@ Task<void> Shard::sweep() {
     const Monotonic now = std::chrono::steady_clock::now();
     for (const auto* list : {&idle_, &busy_})
       for (Session* session : *list)
-        if (session->deadline() <= now) session->cut();
+        if (session->deadline() <= now) session->overdue();
+    upstreams_.tidy(now);
   }
 }
 

@@ -22,7 +22,7 @@ class Shard final : public Turn {
   void start();
 
   // Thread-safe. A new session, or a refusal when there are too many and none is idle.
-  void adopt(UniqueFd connection);
+  void adopt(UniqueFd connection, std::shared_ptr<const std::string> door);
   // Thread-safe. Idle connections and event streams end now, others after their present answer.
   void begin_stop();
   // Thread-safe. Cuts what is left.
@@ -33,6 +33,9 @@ class Shard final : public Turn {
 
   Executor executor() { return context_.get_executor(); }
   bool stopping() const { return stopping_; }
+
+  // On the shard's thread.
+  UpstreamPool& upstreams() { return upstreams_; }
 
   // Starts a coroutine that is counted, and whose failure is logged; `join` waits for all of them.
   void spawn(Task<void> task, const char* name);
@@ -46,7 +49,7 @@ class Shard final : public Turn {
  private:
   static Task<void> run_session(std::unique_ptr<Session> session);
   Task<void> sweep();
-  void open_session(UniqueFd connection);
+  void open_session(UniqueFd connection, std::shared_ptr<const std::string> door);
   bool make_room();
 
   Site& site_;
@@ -54,6 +57,7 @@ class Shard final : public Turn {
   asio::io_context context_;
   asio::executor_work_guard<Executor> work_;
   Timer sweep_timer_;
+  UpstreamPool upstreams_;
   std::list<Session*> idle_;  // the one idle for longest first
   std::list<Session*> busy_;
   size_t tasks_ = 0;

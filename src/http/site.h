@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/notifier.h"
+#include "http/gateway.h"
 #include "http/hosts.h"
 #include "http/server.h"
 #include "http/tls.h"
@@ -13,9 +14,10 @@
 namespace slipway::http {
 
 struct Site {
-  Site(ServerOptions chosen, const Router& routes, Authoriser& gate, Notifier& wakeups)
+  Site(ServerOptions chosen, const Router& routes, Authoriser& gate, Notifier& wakeups, Gateway* passage)
       : options(std::move(chosen)),
         router(routes),
+        gateway(passage),
         authoriser(gate),
         notifier(wakeups),
         hosts(options.address, options.allowed_hosts),
@@ -24,6 +26,7 @@ struct Site {
 
   const ServerOptions options;
   const Router& router;
+  Gateway* const gateway;  // null: nothing is passed on
   Authoriser& authoriser;
   Notifier& notifier;
   const HostRule hosts;

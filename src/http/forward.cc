@@ -1,0 +1,244 @@
+// The half of Session that carries a request to the server which answers it.
+//
+// Invariants
+//   1. A request is offered to another server only while nothing of it has been sent to the one before.
+//   2. `Gateway::ended` follows each `choose` that gave a passage, exactly once.
+//   3. No more than one piece of a body is held at a time, in either direction.
+#include <fmt/format.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <tuple>
+#include <vector>
+
+#include "http/forwarded_head.h"
+#include "http/session.h"
+#include "http/shard.h"
+
+namespace slipway::http {
+namespace {
+
+constexpr std::chrono::seconds kConnectTime{2};
+constexpr size_t kPiece = 64 << 10;
+
+Monotonic now() {
+  return std::chrono::steady_clock::now();
+}
+
+// Tells the gateway how a passage ended, however it is left.
+class PassageRecord {
+ public:
+  PassageRecord(Gateway& gateway, const Passage& passage)
+      : gateway_(gateway), passage_(passage), begun_(now()) {}
+  ~PassageRecord() {
+    gateway_.ended(passage_, end, status,
+                   std::chrono::duration_cast<std::chrono::microseconds>(now() - begun_));
+  }
+  PassageRecord(const PassageRecord&) = delete;
+  PassageRecord& operator=(const PassageRecord&) = delete;
+
+  PassageEnd end = PassageEnd::kBroken;
+  int status = 0;
+
+ private:
+  Gateway& gateway_;
+  const Passage& passage_;
+  const Monotonic begun_;
+};
+
+Error failure_of(PassageEnd end) {
+  if (end == PassageEnd::kLate)
+    return {.code = ErrorCode::kTimeout,
+            .message = "the service did not answer in time",
+            .next = "try again, or send less at once",
+            .detail = ""};
+  return {.code = ErrorCode::kUnreachable,
+          .message = "the service went away in the middle of the request",
+          .next = "try again if it may be done twice",
+          .detail = ""};
+}
+
+}  // namespace
+
+bool Session::is_passed_on() const {
+  return site_.gateway != nullptr &&
+         (door_ != nullptr || site_.gateway->takes(exchange_->parser().head().target));
+}
+
+// False: the connection is to be closed.
+Task<bool> Session::forward() {
+  answering_ = true;
+  if (has_folded_field(raw_head_)) {
+    co_return co_await refuse_passage(error_response({.code = ErrorCode::kInvalidArgument,
+                                                      .message = "a header field goes on over several lines",
+                                                      .next = "write each field on one line",
+                                                      .detail = ""}));
+  }
+  std::vector<uint64_t> tried;
+  for (;;) {
+    auto choice =
+        site_.gateway->choose(exchange_->parser().head(), door_ ? std::string_view(*door_) : "", tried);
+    if (!choice) co_return co_await refuse_passage(std::move(choice.error()));
+    const Passage passage = std::move(*choice);
+    if (co_await connect_upstream(passage.upstream.get())) co_return co_await pass(&passage);
+    site_.gateway->ended(passage, PassageEnd::kNotConnected, 0, {});
+    if (cut_) co_return false;
+    tried.push_back(passage.upstream->id);
+  }
+}
+
+Task<bool> Session::connect_upstream(const Upstream* upstream) {
+  upstream_ = shard_.upstreams().take(*upstream);
+  if (upstream_) co_return true;
+  auto socket = begin_connect(*upstream);
+  if (!socket) co_return false;
+  upstream_ = std::make_unique<UpstreamConnection>(shard_.executor(), std::move(*socket));
+  const IoState state = co_await upstream_ready(IoState::kWantWrite, now() + kConnectTime);
+  if (state == IoState::kMoved && finish_connect(upstream_->channel.fd())) co_return true;
+  upstream_.reset();
+  co_return false;
+}
+
+Task<bool> Session::pass(const Passage* passage) {
+  PassageRecord record(*site_.gateway, *passage);
+  const BodySent sent = co_await send_request(passage);
+  MessageParser answer(
+      exchange_->head_only() ? MessageParser::Kind::kHeadResponse : MessageParser::Kind::kResponse,
+      site_.options.limits.header_bytes);
+  bool begun = false;
+  if (sent == BodySent::kClientGone) {
+    record.end = PassageEnd::kClientGone;
+  } else if (sent == BodySent::kLate) {
+    record.end = PassageEnd::kLate;
+  } else {
+    record.end = co_await read_answer_head(&answer, now() + passage->answer_time);
+    begun = record.end == PassageEnd::kAnswered;
+  }
+  if (sent != BodySent::kAll) exchange_->leave_unread();
+  if (begun) {
+    record.status = answer.head().status;
+    record.end = co_await pass_answer(&answer, passage);
+  }
+  const bool whole = begun && record.end == PassageEnd::kAnswered;
+  if (whole && sent == BodySent::kAll && answer.head().keep_alive && upstream_->input.empty())
+    shard_.upstreams().keep(*passage->upstream, std::move(upstream_), now());
+  upstream_.reset();
+  answering_ = false;
+  if (begun) co_return whole && exchange_->keep_alive() && !cut_ && !shard_.stopping();
+  if (record.end == PassageEnd::kClientGone || cut_) co_return false;
+  co_return co_await refuse_passage(site_.gateway->refusal(*passage, failure_of(record.end)));
+}
+
+// Answers in the server's stead. A small body that is here already is passed over, so that the connection can
+// go on.
+Task<bool> Session::refuse_passage(Response response) {
+  const Head& head = exchange_->parser().head();
+  const uint64_t length = head.length.value_or(0);
+  if (head.chunked || length > input_.bytes().size())
+    exchange_->leave_unread();
+  else
+    input_.consume(length);
+  exchange_->answer_passage(std::move(response));
+  const bool sent = co_await send(&exchange_->out());
+  answering_ = false;
+  co_return sent && exchange_->keep_alive() && !cut_ && !shard_.stopping();
+}
+
+Task<Session::BodySent> Session::send_request(const Passage* passage) {
+  const Head& head = exchange_->parser().head();
+  const bool has_length = head.length && (*head.length > 0 || head.method != "GET");
+  std::string text =
+      forwarded_request(raw_head_, head, *passage,
+                        {.length = has_length ? head.length : std::nullopt, .chunked = head.chunked});
+  if (!exchange_->has_body()) co_return co_await write_upstream(text);
+  if (exchange_->expects_continue() && input_.empty() &&
+      !co_await write_client("HTTP/1.1 100 Continue\r\n\r\n"))
+    co_return BodySent::kClientGone;
+  if (head.chunked) {
+    const BodySent sent = co_await write_upstream(text, true);
+    co_return sent == BodySent::kAll ? co_await pass_body_of_chunks() : sent;
+  }
+  // What is here already goes out with the head.
+  const size_t first = std::min<uint64_t>(*head.length, input_.bytes().size());
+  text += input_.bytes().substr(0, first);
+  input_.consume(first);
+  const BodySent sent = co_await write_upstream(text, first < *head.length);
+  co_return sent == BodySent::kAll ? co_await pass_body_of_known_length(*head.length - first) : sent;
+}
+
+Task<Session::BodySent> Session::pass_body_of_known_length(uint64_t left) {
+  while (left > 0) {
+    if (input_.empty() && !co_await fill_input()) co_return BodySent::kClientGone;
+    if (upstream_->readable()) co_return BodySent::kAnsweredEarly;
+    const size_t size = std::min<uint64_t>(left, input_.bytes().size());
+    const BodySent sent = co_await write_upstream(input_.bytes().substr(0, size));
+    if (sent != BodySent::kAll) co_return sent;
+    input_.consume(size);
+    left -= size;
+  }
+  co_return BodySent::kAll;
+}
+
+Task<Session::BodySent> Session::pass_body_of_chunks() {
+  MessageParser& parser = exchange_->parser();
+  std::string piece;
+  std::string framed;
+  parser.collect(&piece, kPiece);
+  while (!parser.done()) {
+    size_t consumed = 0;
+    if (!input_.empty()) {
+      const auto put = parser.put(input_.bytes());
+      if (!put) co_return BodySent::kClientGone;  // what it sends is not HTTP any more
+      consumed = *put;
+      input_.consume(consumed);
+    }
+    if (!piece.empty()) {
+      if (upstream_->readable()) co_return BodySent::kAnsweredEarly;
+      framed = fmt::format("{:x}\r\n{}\r\n", piece.size(), piece);
+      piece.clear();
+      const BodySent sent = co_await write_upstream(framed);
+      if (sent != BodySent::kAll) co_return sent;
+      continue;
+    }
+    if (consumed == 0 && !parser.done() && !co_await fill_input()) co_return BodySent::kClientGone;
+  }
+  co_return co_await write_upstream("0\r\n\r\n");
+}
+
+Task<bool> Session::fill_input() {
+  const size_t got = co_await read_some(input_.space(kPiece), now() + site_.options.limits.progress_time);
+  input_.commit(got);
+  co_return got > 0;
+}
+
+Task<Session::BodySent> Session::write_upstream(std::string_view bytes, bool more) {
+  while (!bytes.empty()) {
+    const IoResult result = upstream_->channel.write(bytes, more);
+    if (result.state == IoState::kMoved) {
+      bytes.remove_prefix(result.bytes);
+      continue;
+    }
+    if (result.state != IoState::kWantWrite) co_return BodySent::kBroken;
+    // It may have answered before it has read everything.
+    if (upstream_->readable()) co_return BodySent::kAnsweredEarly;
+    const IoState state =
+        co_await upstream_ready(IoState::kWantWrite, now() + site_.options.limits.progress_time);
+    if (state != IoState::kMoved) co_return state == IoState::kWantRead ? BodySent::kLate : BodySent::kBroken;
+  }
+  co_return BodySent::kAll;
+}
+
+Task<IoState> Session::upstream_ready(IoState want, Monotonic deadline) {
+  if (cut_) co_return IoState::kBroken;
+  upstream_late_ = false;
+  waits_upstream_ = true;
+  deadline_ = deadline;
+  const auto type = want == IoState::kWantWrite ? Descriptor::wait_write : Descriptor::wait_read;
+  const auto [error] = co_await upstream_->descriptor.async_wait(type, asio::as_tuple(kUseTask));
+  deadline_ = Monotonic::max();
+  waits_upstream_ = false;
+  if (cut_) co_return IoState::kBroken;
+  if (upstream_late_) co_return IoState::kWantRead;
+  co_return error ? IoState::kBroken : IoState::kMoved;
+}
+
+}  // namespace slipway::http
