@@ -36,7 +36,10 @@ class Reader {
                        {"compute", name(fields_.compute, "cluster")},
                        {"environment", [this](const YAML::Node& node) { return environment(node); }},
                        {"nodes", whole(fields_.nodes, 1)},
+                       {"launcher", [this](const YAML::Node& node) { return launcher(node); }},
+                       {"processes", whole(fields_.processes, 1)},
                        {"attempts", whole(fields_.attempts, 1)},
+                       {"restarts", whole(fields_.restarts, 0)},
                        {"timeout", duration(fields_.timeout)},
                        {"grace", duration(fields_.grace)},
                        {"resources", [this](const YAML::Node& node) { return resources(node); }},
@@ -120,6 +123,14 @@ class Reader {
     fields_.environment = value;
     if (value.starts_with("./") || environments::kind_of_definition_file(value)) return {};
     if (const auto good = parse_environment_reference(value); !good) return placed(node, good.error());
+    return {};
+  }
+
+  Status launcher(const YAML::Node& node) const {
+    std::string value;
+    SLIPWAY_TRY(scalar(node, value));
+    if (const auto good = parse_launcher(value); !good) return placed(node, good.error());
+    fields_.launcher = value;
     return {};
   }
 
@@ -333,7 +344,12 @@ JobFields overlay(JobFields base, JobFields over) {
   take(base.compute, over.compute);
   take(base.environment, over.environment);
   take(base.nodes, over.nodes);
+  take(base.launcher, over.launcher);
+  take(base.processes, over.processes);
+  // Two ways to say one thing: what is said later wins in either form.
+  if (over.attempts || over.restarts) base.attempts = base.restarts = std::nullopt;
   take(base.attempts, over.attempts);
+  take(base.restarts, over.restarts);
   take(base.timeout, over.timeout);
   take(base.grace, over.grace);
   take(base.cpus, over.cpus);
@@ -355,7 +371,15 @@ Result<Job> to_job(const JobFields& fields) {
   if (fields.compute) job.compute = ClusterName(*fields.compute);
   if (fields.environment) job.environment = *fields.environment;
   if (fields.nodes) job.nodes = *fields.nodes;
+  if (fields.launcher) {
+    SLIPWAY_ASSIGN(job.launcher, parse_launcher(*fields.launcher));
+  }
+  if (fields.processes) job.processes = *fields.processes;
+  if (fields.attempts && fields.restarts)
+    return fail(ErrorCode::kInvalidArgument, "attempts and restarts are both given",
+                "they say the same: 2 restarts are 3 attempts; leave one out");
   if (fields.attempts) job.max_attempts = *fields.attempts;
+  if (fields.restarts) job.max_attempts = *fields.restarts + 1;
   if (fields.timeout) job.timeout = *fields.timeout;
   if (fields.grace) job.grace = *fields.grace;
   if (fields.cpus) job.resources.cpus = *fields.cpus;

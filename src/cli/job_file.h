@@ -32,7 +32,10 @@ struct JobFields {
   std::optional<std::string> compute;
   std::optional<std::string> environment;
   std::optional<int> nodes;
+  std::optional<std::string> launcher;
+  std::optional<int> processes;
   std::optional<int> attempts;
+  std::optional<int> restarts;
   std::optional<Duration> timeout;
   std::optional<Duration> grace;
   std::optional<double> cpus;

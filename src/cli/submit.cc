@@ -246,6 +246,7 @@ void add_submit_command(Command root, Context& context) {
   command.example("slipway submit job.yaml --var EPOCHS=10 --tag owner=me");
   command.example("slipway submit --input mnist=mount:mnist:2 -- python train.py --data '${inputs.mnist}'");
   command.example("slipway submit --env ./requirements.txt --follow -- python train.py");
+  command.example("slipway submit --nodes 2 --processes 2 --launcher pytorch -- python train.py");
   command.example("RUN=$(slipway submit --compute gpu --gpus 1 -- python train.py)");
   command.positional("JOB.YAML", options->job_file, "a job file; options given here win over it",
                      Completes::kFile, false);
@@ -257,6 +258,10 @@ void add_submit_command(Command root, Context& context) {
   command.option("--name", flags.name, "TEXT", "a name to show");
   command.option("--compute,-c", flags.compute, "NAME", "the cluster to run on (local)", Completes::kCluster);
   command.option("--nodes", flags.nodes, "N", "how many nodes (1)");
+  command.option(
+      "--launcher", flags.launcher, "KIND",
+      "how its processes are started: none, mpi, pytorch or tensorflow[:workers=N,ps=N,chief] (none)");
+  command.option("--processes", flags.processes, "N", "how many processes on each node (1)");
   command.option(
       "--env", flags.environment, "NAME",
       "the environment (system): NAME, NAME:VERSION, curated/NAME, or a file such as ./requirements.txt",
@@ -277,6 +282,7 @@ void add_submit_command(Command root, Context& context) {
                  "memory on each node: 4, 4G or 512MiB; a bare number counts GiB");
   command.option("--gpus", flags.gpus, "N", "GPUs on each node (0)");
   command.option("--attempts", flags.attempts, "N", "starts in all when nodes are lost (3)");
+  command.option("--restarts", flags.restarts, "N", "the same, counted without the first start (2)");
   command.flag("--follow,-f", options->follow, "stream until it ends, and exit with the script's code");
   command.flag("--quiet,-q", options->quiet, "with --follow: only what the job prints");
   command.trailing("COMMAND...", options->command);

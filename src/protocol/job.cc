@@ -111,6 +111,7 @@ Status check_bounds(const Job& job) {
     return refuse(fmt::format("the job: field 'nodes' must be between 1 and {}", kMaxNodes));
   if (job.max_attempts < 1 || job.max_attempts > kMaxAttempts)
     return refuse(fmt::format("the job: field 'max_attempts' must be between 1 and {}", kMaxAttempts));
+  SLIPWAY_TRY(check_launcher(job));
   if (!job.snapshot.empty() && !Digest::parse(job.snapshot))
     return refuse("the job: field 'snapshot' must be the digest of a manifest: 64 hexadecimal digits");
   return {};
@@ -178,6 +179,8 @@ json::object to_json(const Job& job) {
           {"outputs", to_json(job.outputs)},
           {"models", to_json(job.models)},
           {"nodes", job.nodes},
+          {"launcher", to_text(job.launcher)},
+          {"processes", job.processes},
           {"resources", to_json(job.resources)},
           {"timeout_seconds", seconds_of(job.timeout)},
           {"grace_seconds", seconds_of(job.grace)},
@@ -189,6 +192,7 @@ Result<Job> job_from_json(const json::object& object) {
   Job job;
   double timeout = 0;
   double grace = static_cast<double>(job.grace.count()) / 1e6;
+  std::string launcher = "none";
   json::object resources;
   json::object git;
   json::object inputs;
@@ -206,12 +210,15 @@ Result<Job> job_from_json(const json::object& object) {
   fields.optional("outputs", outputs);
   fields.optional("models", job.models);
   fields.optional("nodes", job.nodes);
+  fields.optional("launcher", launcher);
+  fields.optional("processes", job.processes);
   fields.optional("resources", resources);
   fields.optional("timeout_seconds", timeout);
   fields.optional("grace_seconds", grace);
   fields.optional("max_attempts", job.max_attempts);
   fields.optional("git", git);
   SLIPWAY_TRY(fields.finish());
+  SLIPWAY_ASSIGN(job.launcher, parse_launcher(launcher));
   SLIPWAY_ASSIGN(job.resources, resources_from_json(resources));
   SLIPWAY_ASSIGN(job.inputs, job_inputs_from_json(inputs));
   SLIPWAY_ASSIGN(job.outputs, job_outputs_from_json(outputs));

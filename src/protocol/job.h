@@ -11,6 +11,7 @@
 #include "base/ids.h"
 #include "base/json.h"
 #include "protocol/data.h"
+#include "protocol/launcher.h"
 #include "protocol/model.h"
 
 namespace slipway {
@@ -45,6 +46,8 @@ struct Job {
   JobOutputs outputs;
   std::vector<std::string> models;  // NAME or NAME:VERSION; recorded with their versions
   int nodes = 1;
+  Launcher launcher;
+  int processes = 1;                          // on each node; see launcher.h
   Resources resources;                        // on each node
   Duration timeout{0};                        // of the running phase; 0: none
   Duration grace = std::chrono::seconds(10);  // between SIGTERM and SIGKILL

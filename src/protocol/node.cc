@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/digest.h"
@@ -13,6 +14,15 @@ namespace {
 // Experiment (64), dash and 8 characters, with room to spare.
 constexpr size_t kMaxRunId = 96;
 constexpr size_t kMaxAddress = 256;
+constexpr size_t kMaxPorts = 1024;
+
+// A host name or an IP address: letters, digits and what joins them. It goes into host files and variables.
+bool is_address(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxAddress && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == ':' || c == '-' || c == '_';
+  });
+}
 
 // Messages between agent and server are read leniently: either may be the newer of the two.
 Result<Peer> peer_from_json(const json::value& value) {
@@ -87,6 +97,57 @@ Result<NodeCapacity> node_capacity_from_json(const json::object& object) {
   return capacity;
 }
 
+json::object to_json(const NodeOffer& offer) {
+  return {{"rank", offer.rank},
+          {"address", offer.address},
+          {"ports", json::array(offer.ports.begin(), offer.ports.end())}};
+}
+
+Result<NodeOffer> node_offer_from_json(const json::object& object) {
+  NodeOffer offer;
+  json::array ports;
+  JsonFields fields(object, "the offer");
+  fields.required("rank", offer.rank);
+  fields.required("address", offer.address);
+  fields.optional("ports", ports);
+  SLIPWAY_TRY(fields.finish_lenient());
+  if (offer.rank < 0 || !is_address(offer.address) || ports.size() > kMaxPorts)
+    return fail(ErrorCode::kInvalidArgument, "the offer of a node has no usable rank, address or ports");
+  for (const json::value& item : ports) {
+    if (!item.is_int64() || item.get_int64() < 1 || item.get_int64() > 65'535)
+      return fail(ErrorCode::kInvalidArgument, "the offer: field 'ports' must be a list of port numbers");
+    offer.ports.push_back(static_cast<int>(item.get_int64()));
+  }
+  return offer;
+}
+
+json::object to_json(const Rendezvous& rendezvous) {
+  json::array offers;
+  for (const NodeOffer& offer : rendezvous.offers) offers.emplace_back(to_json(offer));
+  return {{"offers", std::move(offers)},
+          {"missing", json::array(rendezvous.missing.begin(), rendezvous.missing.end())}};
+}
+
+Result<Rendezvous> rendezvous_from_json(const json::object& object) {
+  Rendezvous rendezvous;
+  json::array offers;
+  json::array missing;
+  JsonFields fields(object, "the rendezvous");
+  fields.optional("offers", offers);
+  fields.optional("missing", missing);
+  SLIPWAY_TRY(fields.finish_lenient());
+  for (const json::value& item : offers) {
+    if (!item.is_object()) return fail(ErrorCode::kInvalidArgument, "an offer is an object");
+    SLIPWAY_ASSIGN(NodeOffer offer, node_offer_from_json(item.get_object()));
+    rendezvous.offers.push_back(std::move(offer));
+  }
+  for (const json::value& item : missing) {
+    if (!item.is_int64()) return fail(ErrorCode::kInvalidArgument, "a missing rank is a number");
+    rendezvous.missing.push_back(static_cast<int>(item.get_int64()));
+  }
+  return rendezvous;
+}
+
 json::object to_json(const AttemptOrder& order) {
   json::array peers;
   for (const Peer& peer : order.peers) peers.emplace_back(to_json(peer));
@@ -104,6 +165,7 @@ json::object to_json(const AttemptOrder& order) {
           {"granted", to_json(order.granted)},
           {"gpu_indices", json::array(order.gpu_indices.begin(), order.gpu_indices.end())},
           {"run_token", order.run_token.reveal()},
+          {"launch_secret", order.launch_secret.reveal()},
           {"log_quota_bytes", order.log_quota_bytes},
           {"submitted_at", order.submitted_at.micros}};
 }
@@ -119,6 +181,7 @@ Result<AttemptOrder> attempt_order_from_json(const json::object& object) {
   json::object granted;
   json::array gpu_indices;
   std::string run_token;
+  std::string launch_secret;
   JsonFields fields(object, "the order");
   fields.required("key", key);
   fields.required("workspace", order.workspace);
@@ -130,6 +193,7 @@ Result<AttemptOrder> attempt_order_from_json(const json::object& object) {
   fields.required("granted", granted);
   fields.optional("gpu_indices", gpu_indices);
   fields.optional("run_token", run_token);
+  fields.optional("launch_secret", launch_secret);
   fields.optional("log_quota_bytes", order.log_quota_bytes);
   fields.optional("submitted_at", order.submitted_at);
   SLIPWAY_TRY(fields.finish_lenient());
@@ -153,9 +217,10 @@ Result<AttemptOrder> attempt_order_from_json(const json::object& object) {
     order.peers.push_back(std::move(peer));
   }
   SLIPWAY_ASSIGN(order.gpu_indices, gpu_indices_from_json(gpu_indices));
-  if (run_token.find('\0') != std::string::npos)
-    return fail(ErrorCode::kInvalidArgument, "the order: field 'run_token' is no token");
+  if (run_token.find('\0') != std::string::npos || launch_secret.find('\0') != std::string::npos)
+    return fail(ErrorCode::kInvalidArgument, "the order: field 'run_token' or 'launch_secret' is no token");
   order.run_token = Secret(std::move(run_token));
+  order.launch_secret = Secret(std::move(launch_secret));
   return order;
 }
 

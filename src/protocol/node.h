@@ -43,6 +43,27 @@ struct Peer {
   std::string address;
 };
 
+// What one node of a run with several processes offers the others before any of them starts: where it is
+// reached, and ports that it holds for its processes.
+struct NodeOffer {
+  int rank = 0;  // of the node
+  std::string address;
+  std::vector<int> ports;
+  bool operator==(const NodeOffer&) const = default;
+};
+
+json::object to_json(const NodeOffer& offer);
+Result<NodeOffer> node_offer_from_json(const json::object& object);
+
+// The answer to an offer. Nobody starts before all have come: then `offers` holds every node's, by rank.
+struct Rendezvous {
+  std::vector<NodeOffer> offers;  // empty while some are missing
+  std::vector<int> missing;       // their ranks
+};
+
+json::object to_json(const Rendezvous& rendezvous);
+Result<Rendezvous> rendezvous_from_json(const json::object& object);
+
 // All an agent needs to start its part; the answer to a claim.
 struct AttemptOrder {
   AttemptKey key;
@@ -55,6 +76,7 @@ struct AttemptOrder {
   Resources granted;             // what the node has set aside: cpus and memory never 0
   std::vector<int> gpu_indices;  // for CUDA_VISIBLE_DEVICES
   Secret run_token;
+  Secret launch_secret;          // shared by the nodes of this attempt alone; empty: its launcher needs none
   uint64_t log_quota_bytes = 0;  // of all log streams together; 0: none
   Timestamp submitted_at;        // of the run: a build that failed after it is not tried again for it
 };

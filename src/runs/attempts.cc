@@ -76,6 +76,7 @@ Result<AttemptOrder> Attempts::claim(const NodeId& node, const AttemptKey& key) 
              .granted = part.granted,
              .gpu_indices = part.gpu_indices,
              .run_token = {},
+             .launch_secret = {},
              .log_quota_bytes = log_quota_bytes_,
              .submitted_at = run.submitted_at};
     SLIPWAY_ASSIGN(order.inputs, input_orders(writer, run));
