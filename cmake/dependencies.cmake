@@ -14,6 +14,8 @@ find_package(OpenSSL 3 REQUIRED)
 find_library(SQLITE3_ARCHIVE NAMES libsqlite3.a REQUIRED)
 # Job files and conda files. Its CMake package names the shared library, so the archive is asked for by name.
 find_library(YAML_CPP_ARCHIVE NAMES libyaml-cpp.a REQUIRED)
+# HTTP/2's frames, for gRPC.
+find_library(NGHTTP2_ARCHIVE NAMES libnghttp2.a REQUIRED)
 # The command line. Header only.
 find_package(CLI11 REQUIRED)
 # Text formatting. Debian ships only the shared library; its own sources, in its headers, are built here instead.
@@ -30,3 +32,6 @@ target_link_libraries(sqlite_static INTERFACE ${SQLITE3_ARCHIVE} m dl Threads::T
 
 add_library(yaml_static INTERFACE)
 target_link_libraries(yaml_static INTERFACE ${YAML_CPP_ARCHIVE})
+
+add_library(nghttp2_static INTERFACE)
+target_link_libraries(nghttp2_static INTERFACE ${NGHTTP2_ARCHIVE})

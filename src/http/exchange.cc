@@ -13,14 +13,6 @@ namespace {
 // A worker gives others a turn after this much of a file.
 constexpr size_t kSendBudget = 4 << 20;
 
-std::optional<Method> method_from_text(std::string_view text) {
-  constexpr std::array kMethods{Method::kGet, Method::kHead,  Method::kPost,
-                                Method::kPut, Method::kPatch, Method::kDelete};
-  for (const Method method : kMethods)
-    if (to_text(method) == text) return method;
-  return std::nullopt;
-}
-
 std::string joined(const std::vector<Method>& methods) {
   std::string text;
   for (const Method method : methods) text += (text.empty() ? "" : ", ") + std::string(to_text(method));
@@ -28,6 +20,14 @@ std::string joined(const std::vector<Method>& methods) {
 }
 
 }  // namespace
+
+std::optional<Method> method_from_text(std::string_view text) {
+  constexpr std::array kMethods{Method::kGet, Method::kHead,  Method::kPost,
+                                Method::kPut, Method::kPatch, Method::kDelete};
+  for (const Method method : kMethods)
+    if (to_text(method) == text) return method;
+  return std::nullopt;
+}
 
 Exchange::Exchange(Site& site, Channel& channel, InputBuffer& input)
     : site_(site),

@@ -22,6 +22,8 @@ namespace slipway::http {
 
 constexpr size_t kUnauthorisedBody = 64 << 10;
 
+std::optional<Method> method_from_text(std::string_view text);
+
 class Exchange {
  public:
   Exchange(Site& site, Channel& channel, InputBuffer& input);

@@ -1,4 +1,4 @@
-// The HTTP/1.1 server: one coroutine a connection on a few I/O threads, handlers on a pool of workers.
+// The HTTP server: one coroutine a connection on a few I/O threads, handlers on a pool of workers.
 // Everything a peer can make it hold is bounded (Limits).
 #pragma once
 
@@ -44,6 +44,8 @@ struct ServerOptions {
   // localhost, 127.0.0.1 and [::1] and these alone, so that no web page can reach it under a name of its own
   // (DNS rebinding); any other listener checks only when there are some.
   std::vector<std::string> allowed_hosts;
+  // Also speaks HTTP/2: with TLS to clients that ask for it, without to those that begin with it. For gRPC.
+  bool http2 = false;
   // How long `stop` lets requests in progress go on before it cuts their connections.
   std::chrono::milliseconds grace_to_stop{5000};
 };

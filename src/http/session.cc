@@ -64,7 +64,11 @@ void Session::cut_hard() {
 
 Task<void> Session::run() {
   if (channel_.secure() && !co_await handshake()) co_return;
-  while (co_await serve_one()) {
+  if (site_.options.http2 && co_await begins_http2()) {
+    co_await serve_http2();
+  } else {
+    while (co_await serve_one()) {
+    }
   }
   exchange_.reset();
   if (!cut_) co_await linger();

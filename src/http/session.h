@@ -1,5 +1,5 @@
 // One connection: a coroutine on its shard's thread that reads requests, hands them to workers and sends
-// answers.
+// answers; one after the other in HTTP/1.1, many at a time in HTTP/2 where the server is asked to speak it.
 //
 // Invariants
 //   1. All members are used on the shard's thread alone; channel, input and exchange also by a worker while
@@ -19,6 +19,7 @@
 
 namespace slipway::http {
 
+class Http2Connection;
 class Shard;
 struct StreamWakeup;
 
@@ -88,6 +89,14 @@ class Session {
   Task<bool> send_events();
   Task<Pause> pause_stream();
 
+  // http2_session.cc
+  enum class Wait { kReady, kWoken, kOver };
+  Task<bool> begins_http2();
+  Task<void> serve_http2();
+  Task<void> exchange_frames(Http2Connection* connection);
+  Task<Wait> ready_or_woken(IoState want, Monotonic deadline);
+  void wake();
+
   // Waits until the socket is ready for `want`; false when the deadline passed or the session was cut.
   Task<bool> ready(IoState want, Monotonic deadline);
   // Reads into the buffer, or reports the end of the connection (0).
@@ -111,6 +120,7 @@ class Session {
   Monotonic deadline_ = Monotonic::max();
   bool cut_ = false;
   bool answering_ = false;
+  bool woken_ = false;
   bool idle_ = false;                    // which of the shard's lists it is in
   std::list<Session*>::iterator place_;  // and where
 };

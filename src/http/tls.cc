@@ -80,6 +80,18 @@ ssl_ctx_st* new_context(const SSL_METHOD* method) {
   return context;
 }
 
+// The first of the two that the client offers too (ALPN).
+int choose_protocol(SSL*, const unsigned char** out, unsigned char* size, const unsigned char* offered,
+                    unsigned int offered_size, void*) {
+  constexpr std::string_view kOurs = "\x02h2\x08http/1.1";
+  unsigned char* chosen = nullptr;
+  const int found =
+      ::SSL_select_next_proto(&chosen, size, reinterpret_cast<const unsigned char*>(kOurs.data()),
+                              static_cast<unsigned>(kOurs.size()), offered, offered_size);
+  *out = chosen;
+  return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+}
+
 bool is_address(const std::string& host) {
   ASN1_OCTET_STRING* address = ::a2i_IPADDRESS(host.c_str());
   if (address == nullptr) ::ERR_clear_error();
@@ -93,7 +105,8 @@ void TlsContext::FreeContext::operator()(ssl_ctx_st* context) const {
   ::SSL_CTX_free(context);
 }
 
-Result<TlsContext> TlsContext::for_server(const std::string& certificate_file, const std::string& key_file) {
+Result<TlsContext> TlsContext::for_server(const std::string& certificate_file, const std::string& key_file,
+                                          bool http2) {
   TlsContext made(new_context(::TLS_server_method()));
   ssl_ctx_st* context = made.context_.get();
   constexpr std::string_view kNext = "give a readable PEM file: --tls-cert and --tls-key";
@@ -104,6 +117,7 @@ Result<TlsContext> TlsContext::for_server(const std::string& certificate_file, c
   if (::SSL_CTX_check_private_key(context) != 1)
     return unusable("the TLS key", key_file,
                     "the key does not belong to the certificate: give the matching pair");
+  if (http2) ::SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
   return made;
 }
 

@@ -15,7 +15,9 @@ namespace slipway::http {
 class TlsContext {
  public:
   // PEM files; kInvalidArgument names the one that cannot be used.
-  static Result<TlsContext> for_server(const std::string& certificate_file, const std::string& key_file);
+  // `http2`: clients that offer it get it.
+  static Result<TlsContext> for_server(const std::string& certificate_file, const std::string& key_file,
+                                       bool http2 = false);
   // Trusts `ca_file`, or the system's store when it is empty.
   static Result<TlsContext> for_client(const std::string& ca_file);
 

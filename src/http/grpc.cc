@@ -1,0 +1,113 @@
+#include "http/grpc.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+
+namespace slipway::http {
+namespace {
+
+constexpr size_t kPrefix = 5;  // a flag and the length, big-endian
+constexpr std::string_view kContentType = "application/grpc";
+
+// gRPC's status codes.
+int status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument: return 3;
+    case ErrorCode::kTimeout: return 4;
+    case ErrorCode::kNotFound: return 5;
+    case ErrorCode::kPermissionDenied: return 7;
+    case ErrorCode::kTooLarge:
+    case ErrorCode::kExhausted:
+    case ErrorCode::kStorageFull: return 8;
+    case ErrorCode::kConflict:
+    case ErrorCode::kStale: return 10;
+    case ErrorCode::kUnsupported: return 12;
+    case ErrorCode::kUnavailable:
+    case ErrorCode::kUnreachable: return 14;
+    case ErrorCode::kUnauthenticated: return 16;
+    case ErrorCode::kRunFailed:
+    case ErrorCode::kInternal: break;
+  }
+  return 13;
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c >= ' ' && c <= '~' && c != '%') {
+      out += c;
+    } else {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+bool is_grpc(const Request& request) {
+  const auto type = request.headers.find("content-type");
+  return type != request.headers.end() && type->second.starts_with(kContentType);
+}
+
+Result<std::string_view> grpc_message(std::string_view body) {
+  uint64_t length = 0;
+  for (size_t i = 1; i < kPrefix && i < body.size(); ++i)
+    length = length << 8 | static_cast<unsigned char>(body[i]);
+  if (body.size() < kPrefix || length != body.size() - kPrefix)
+    return fail(ErrorCode::kInvalidArgument, "the call does not consist of exactly one message",
+                "send one message, behind its length");
+  if (body.front() != 0)
+    return fail(ErrorCode::kUnsupported, "compressed messages are not understood",
+                "send messages without compression");
+  return body.substr(kPrefix);
+}
+
+std::string begin_grpc() {
+  std::string framed(kPrefix, '\0');
+  return framed;
+}
+
+Response grpc_response(std::string framed) {
+  const size_t length = framed.size() - kPrefix;
+  for (size_t i = 1; i < kPrefix; ++i)
+    framed[i] = static_cast<char>(length >> (8 * (kPrefix - 1 - i)) & 0xff);
+  Response response;
+  response.content_type = kContentType;
+  response.headers["grpc-status"] = "0";
+  response.body = std::move(framed);
+  return response;
+}
+
+Response grpc_refusal(const Error& error) {
+  Response response;
+  response.content_type = kContentType;
+  response.headers["grpc-status"] = std::to_string(status_of(error.code));
+  response.headers["grpc-message"] =
+      escaped(error.next.empty() ? error.message : fmt::format("{}; {}", error.message, error.next));
+  return response;
+}
+
+std::optional<std::chrono::milliseconds> grpc_timeout(const Request& request) {
+  const auto header = request.headers.find("grpc-timeout");
+  if (header == request.headers.end() || header->second.empty() || header->second.size() > 9)
+    return std::nullopt;
+  const std::string& text = header->second;
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, value);
+  if (error != std::errc() || end != text.data() + text.size() - 1 || value < 0) return std::nullopt;
+  using std::chrono::milliseconds;
+  switch (text.back()) {
+    case 'H': return std::chrono::hours(value);
+    case 'M': return std::chrono::minutes(value);
+    case 'S': return std::chrono::seconds(value);
+    case 'm': return milliseconds(value);
+    case 'u': return std::chrono::ceil<milliseconds>(std::chrono::microseconds(value));
+    case 'n': return std::chrono::ceil<milliseconds>(std::chrono::nanoseconds(value));
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace slipway::http

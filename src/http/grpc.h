@@ -1,0 +1,29 @@
+// How gRPC travels over HTTP: a body is one message behind five bytes, and how a call ended stands in headers
+// named grpc-*, which HTTP/2 sends behind the body (http2.h). Over HTTP/1.1 they are plain headers, so that a
+// proxy can carry calls either way.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "http/message.h"
+
+namespace slipway::http {
+
+bool is_grpc(const Request& request);
+
+// The one message of a call. kInvalidArgument when the body is not exactly that, kUnsupported when it is
+// compressed.
+Result<std::string_view> grpc_message(std::string_view body);
+
+// A message is appended to what `begin_grpc` gives; `grpc_response` then fills in its length.
+std::string begin_grpc();
+Response grpc_response(std::string framed);
+Response grpc_refusal(const Error& error);
+
+// The header grpc-timeout: "100m" are 100 ms. nullopt without one, or with one that cannot be read.
+std::optional<std::chrono::milliseconds> grpc_timeout(const Request& request);
+
+}  // namespace slipway::http
