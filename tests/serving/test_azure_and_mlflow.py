@@ -87,8 +87,31 @@ def test_mlflows_errors(digits):
     for body in ({}, {"instances": [[1]]}, {"instances": [], "inputs": []}, {"dataframe_split": {}}):
         answer = digits.post("/invocations", body)
         assert answer.status == 400 and answer.json()["error_code"] == "BAD_REQUEST", answer
-    answer = digits.post("/invocations", b"a,b\n1,2\n", headers={"Content-Type": "text/csv"})
-    assert answer.status == 400 and "text/csv" in answer.json()["message"]
+    answer = digits.post("/invocations", b"<a/>", headers={"Content-Type": "text/xml"})
+    assert answer.status == 400 and "text/xml" in answer.json()["message"]
+
+
+def test_mlflows_tables(digits, sklearn_models):
+    csv = {"Content-Type": "text/csv; charset=utf-8"}
+    row = [i / 784 for i in range(784)]
+    expected = digits.post("/invocations", {"instances": [row, row]}).json()
+    table = ",".join(f'"c{i}"' for i in range(784)) + "\r\n" + (",".join(map(str, row)) + "\r\n") * 2
+    assert digits.post("/invocations", table.encode(), headers=csv).json() == expected
+    with models.Service(sklearn_models / "regressor.pkl") as service:
+        table = b'\xef\xbb\xbfa,b,"c ""d""",e\n1, 2,+3,.5\n\n-1,1e1,"0",1.\n'
+        answer = service.post("/invocations", table, headers=csv)
+        assert answer.json()["predictions"] == pytest.approx([6.5, 10]), answer
+        for bad, says in {
+            b"": "empty",
+            b"a,b,c,d\n1,2,3\n": "line 2 has 3 cells",
+            b"a,b,c,d\n1,2,3,x\n": "column 4 of line 2",
+            b'a,b,c,d\n1,2,3,"4\n': "quoted cell",
+            b"a,b,c,d\n": "empty",
+            b"a,b\n1,2\n": "2",
+            b"a,b,c,d\n1,2,3,\n": "NaN",
+        }.items():
+            answer = service.post("/invocations", bad, headers=csv)
+            assert answer.status == 400 and says in answer.json()["message"], (bad, answer)
 
 
 def test_metrics_under_the_names_people_graph(digits):

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "serving/protocols/csv.h"
 #include "serving/protocols/row_form.h"
 
 namespace slipway::serving {
@@ -130,11 +131,25 @@ http::Response respond(const JobOutputs& outputs) {
   return response;
 }
 
+Result<Inference> read_table(const ServedModel& served, const std::string& body) {
+  Inference inference;
+  const Signature& signature = served.model.signatures().front();
+  SLIPWAY_ASSIGN(const std::string split, csv_to_split(body, signature));
+  InputSlots inputs(signature);
+  JsonReader reader(split);
+  SLIPWAY_TRY(Split(reader, signature, inputs).read());
+  SLIPWAY_ASSIGN(inference.inputs, inputs.take());
+  inference.respond = respond;
+  return inference;
+}
+
 Result<Inference> read_invocation(const ServedModel& served, const http::Request& request) {
   const auto type = request.headers.find("content-type");
+  if (type != request.headers.end() && type->second.starts_with("text/csv"))
+    return read_table(served, request.body);
   if (type != request.headers.end() && !type->second.starts_with("application/json"))
     return fail(ErrorCode::kInvalidArgument, fmt::format("/invocations does not take {}", type->second),
-                "send JSON with the header Content-Type: application/json");
+                "send JSON with the header Content-Type: application/json, or a table with text/csv");
   Inference inference;
   const Signature& signature = served.model.signatures().front();
   InputSlots inputs(signature);
