@@ -25,6 +25,7 @@ http::ServerOptions server_options(const ServeSettings& settings) {
   options.io_threads = settings.io_threads;
   options.workers = 2;  // for what is no inference
   options.grace_to_stop = settings.grace;
+  options.http2 = true;  // gRPC
   return options;
 }
 

@@ -31,7 +31,9 @@ struct Call {
   void finish(http::Response response) {
     Statistics& statistics = served.statistics;
     const auto took = std::chrono::steady_clock::now() - arrived;
-    ++(response.status < 400 ? statistics.succeeded : statistics.failed);
+    // A call of gRPC fails with a message and the status 200.
+    const bool failed = response.status >= 400 || response.headers.contains("grpc-message");
+    ++(failed ? statistics.failed : statistics.succeeded);
     statistics.request_nanoseconds.fetch_add(static_cast<uint64_t>(std::chrono::nanoseconds(took).count()),
                                              std::memory_order_relaxed);
     statistics.latency.add(took);
@@ -76,7 +78,8 @@ Result<Job> make_job(const std::shared_ptr<Call>& call) {
   job.rows = rows_of(call->served.model.signatures()[inference.signature], inference.inputs);
   job.inputs = std::move(inference.inputs);
   job.arrived = call->arrived;
-  job.deadline = call->arrived + call->served.timeout;
+  job.deadline =
+      call->arrived + std::min(call->served.timeout, inference.timeout.value_or(call->served.timeout));
   job.done = [call, respond = std::move(inference.respond)](Result<JobOutputs> outputs) {
     if (!outputs) return call->refuse(outputs.error());
     call->finish(respond(*outputs));

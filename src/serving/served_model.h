@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "http/router.h"
@@ -33,6 +34,7 @@ struct Inference {
   size_t signature = 0;
   std::vector<Tensor> inputs;                                // in the signature's order
   std::function<http::Response(const JobOutputs&)> respond;  // may find the outputs unfit for its form
+  std::optional<std::chrono::milliseconds> timeout;  // the client's own, when it is less than the server's
 };
 
 // What a protocol brings: how it reads a request, and the form of its errors.

@@ -1,6 +1,8 @@
 #include "serving/protocols/routes.h"
 
 #include "serving/protocols/azure.h"
+#include "serving/protocols/grpc_open_inference.h"
+#include "serving/protocols/grpc_tensorflow.h"
 #include "serving/protocols/mlflow.h"
 #include "serving/protocols/open_inference.h"
 #include "serving/protocols/tf_rest.h"
@@ -12,6 +14,8 @@ void add_routes(http::Router& router, ServedModel& served, uint64_t body_limit) 
   add_open_inference_routes(router, served, body_limit);
   add_azure_routes(router, served, body_limit);
   add_mlflow_routes(router, served, body_limit);
+  add_grpc_tensorflow_routes(router, served, body_limit);
+  add_grpc_open_inference_routes(router, served, body_limit);
   router.add({http::Method::kGet, "/metrics", http::Access::kReader,
               [&served](const http::Request&) -> Result<http::Response> {
                 http::Response response;

@@ -9,21 +9,10 @@
 #include "base/base64.h"
 #include "serving/protocols/json_tensor.h"
 #include "serving/protocols/tf_rest.h"
+#include "serving/wire.h"
 
 namespace slipway::serving {
 namespace {
-
-void append_varint(std::string& out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
-}
-
-// A length-delimited field of a protocol buffer message.
-void append_field(std::string& out, uint32_t number, std::string_view bytes) {
-  append_varint(out, number << 3 | 2);
-  append_varint(out, bytes.size());
-  out += bytes;
-}
 
 // Fields of Feature: bytes_list 1, float_list 2, int64_list 3; each list's one field is 1.
 enum class Kind : uint32_t { kNone = 0, kBytes = 1, kFloat = 2, kWhole = 3 };
@@ -166,60 +155,43 @@ http::Response result_of(std::string list) {
   return response;
 }
 
-http::Response unfit(std::string_view what) {
-  return tf_refusal({.code = ErrorCode::kInvalidArgument,
-                     .message = fmt::format("the signature's outputs are not those of {}", what),
-                     .next = "use :predict, or another signature_name",
-                     .detail = ""});
+std::unexpected<Error> unfit(std::string_view what) {
+  return fail(ErrorCode::kInvalidArgument, fmt::format("the signature's outputs are not those of {}", what),
+              "use predict, or another signature_name");
 }
 
 // One list of [label, score] an example.
 http::Response respond_classify(const JobOutputs& outputs) {
-  const TensorView* classes = find_output(outputs, "classes");
-  const TensorView* scores = find_output(outputs, "scores");
-  const TensorView* any = classes != nullptr ? classes : scores;
-  const bool fit = any != nullptr && any->shape.size() == 2 &&
-                   (classes == nullptr || classes->type == DataType::kBytes) &&
-                   (scores == nullptr || scores->type == DataType::kFp32) &&
-                   (classes == nullptr || scores == nullptr || classes->count() == scores->count());
-  if (!fit) return unfit("a classification");
+  const auto found = classification_of(outputs);
+  if (!found) return tf_refusal(found.error());
   std::string list = "[";
-  const auto width = static_cast<size_t>(any->shape[1]);
-  for (size_t i = 0; i < any->count(); ++i) {
-    list += i % width != 0 ? "," : i == 0 ? "[" : "],[";
-    list += '[';
-    const SlipwayBytes label = classes != nullptr ? classes->as<SlipwayBytes>()[i] : SlipwayBytes{"", 0};
-    append_json_text(list, {label.data, label.size});
-    list += ',';
-    append_number(list, scores != nullptr ? scores->as<float>()[i] : 0.0F);
+  for (size_t row = 0; row < found->rows; ++row) {
+    list += row == 0 ? "[" : ",[";
+    for (size_t i = row * found->width; i < (row + 1) * found->width; ++i) {
+      if (!list.ends_with('[')) list += ',';
+      list += '[';
+      append_json_text(list, found->label(i));
+      list += ',';
+      append_number(list, found->score(i));
+      list += ']';
+    }
     list += ']';
   }
-  return result_of(std::move(list) + (any->count() > 0 ? "]]" : "]"));
+  return result_of(std::move(list) + "]");
 }
 
 http::Response respond_regress(const JobOutputs& outputs) {
-  const TensorView* values = find_output(outputs, "outputs");
-  if (values == nullptr || values->type != DataType::kFp32 || values->shape.empty() ||
-      values->count() != static_cast<size_t>(values->shape[0]))
-    return unfit("a regression");
+  const auto values = regression_of(outputs);
+  if (!values) return tf_refusal(values.error());
   std::string list;
-  append_tensor(list, *values, Nesting::kFlat);
+  append_tensor(list, **values, Nesting::kFlat);
   return result_of(std::move(list));
 }
 
 Result<Inference> read_with(const ServedModel& served, const http::Request& request,
                             http::Response (*respond)(const JobOutputs&)) {
   SLIPWAY_ASSIGN(const Examples examples, read_examples(request.body));
-  Inference inference;
-  SLIPWAY_ASSIGN(inference.signature, served.find_signature(examples.signature));
-  const Signature& signature = served.model.signatures()[inference.signature];
-  if (signature.inputs.size() != 1 || signature.inputs.front().type != DataType::kBytes)
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("the signature '{}' does not take examples", signature.name),
-                "use :predict, or another signature_name");
-  InputSlots inputs(signature);
-  SLIPWAY_TRY(inputs.put(0, text_tensor(examples.examples)));
-  SLIPWAY_ASSIGN(inference.inputs, inputs.take());
+  SLIPWAY_ASSIGN(Inference inference, infer_examples(served, examples.signature, examples.examples));
   inference.respond = respond;
   return inference;
 }
@@ -238,6 +210,55 @@ Result<std::string> read_features(JsonReader& reader) {
     return {};
   }));
   return features;
+}
+
+Result<Inference> infer_examples(const ServedModel& served, std::string_view signature_name,
+                                 const std::vector<std::string>& examples) {
+  Inference inference;
+  SLIPWAY_ASSIGN(inference.signature, served.find_signature(signature_name));
+  const Signature& signature = served.model.signatures()[inference.signature];
+  if (signature.inputs.size() != 1 || signature.inputs.front().type != DataType::kBytes)
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("the signature '{}' does not take examples", signature.name),
+                "use predict, or another signature_name");
+  InputSlots inputs(signature);
+  SLIPWAY_TRY(inputs.put(0, text_tensor(examples)));
+  SLIPWAY_ASSIGN(inference.inputs, inputs.take());
+  return inference;
+}
+
+Result<Classification> classification_of(const JobOutputs& outputs) {
+  Classification found;
+  found.classes = find_output(outputs, "classes");
+  found.scores = find_output(outputs, "scores");
+  const TensorView* any = found.classes != nullptr ? found.classes : found.scores;
+  const bool fit = any != nullptr && any->shape.size() == 2 &&
+                   (found.classes == nullptr || found.classes->type == DataType::kBytes) &&
+                   (found.scores == nullptr || found.scores->type == DataType::kFp32) &&
+                   (found.classes == nullptr || found.scores == nullptr ||
+                    found.classes->count() == found.scores->count());
+  if (!fit) return unfit("a classification");
+  found.rows = static_cast<size_t>(any->shape[0]);
+  found.width = static_cast<size_t>(any->shape[1]);
+  return found;
+}
+
+std::string_view Classification::label(size_t i) const {
+  if (classes == nullptr) return "";
+  const SlipwayBytes& text = classes->as<SlipwayBytes>()[i];
+  return {text.data, text.size};
+}
+
+float Classification::score(size_t i) const {
+  return scores == nullptr ? 0.0F : scores->as<float>()[i];
+}
+
+Result<const TensorView*> regression_of(const JobOutputs& outputs) {
+  const TensorView* values = find_output(outputs, "outputs");
+  if (values == nullptr || values->type != DataType::kFp32 || values->shape.empty() ||
+      values->count() != static_cast<size_t>(values->shape[0]))
+    return unfit("a regression");
+  return values;
 }
 
 Result<Inference> read_classify(const ServedModel& served, const http::Request& request) {

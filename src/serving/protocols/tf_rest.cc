@@ -5,32 +5,13 @@
 #include "serving/protocols/azure.h"
 #include "serving/protocols/row_form.h"
 #include "serving/protocols/tf_examples.h"
+#include "serving/tf_types.h"
 
 namespace slipway::serving {
 namespace {
 
 using http::Access;
 using http::Method;
-
-// TensorFlow's DataType, as metadata names it.
-std::string_view tf_name(DataType type) {
-  switch (type) {
-    case DataType::kBool: return "DT_BOOL";
-    case DataType::kUint8: return "DT_UINT8";
-    case DataType::kUint16: return "DT_UINT16";
-    case DataType::kUint32: return "DT_UINT32";
-    case DataType::kUint64: return "DT_UINT64";
-    case DataType::kInt8: return "DT_INT8";
-    case DataType::kInt16: return "DT_INT16";
-    case DataType::kInt32: return "DT_INT32";
-    case DataType::kInt64: return "DT_INT64";
-    case DataType::kFp16: return "DT_HALF";
-    case DataType::kFp32: return "DT_FLOAT";
-    case DataType::kFp64: return "DT_DOUBLE";
-    case DataType::kBytes: return "DT_STRING";
-  }
-  return "DT_INVALID";
-}
 
 json::object metadata_of(const std::vector<TensorSpec>& specs) {
   json::object all;

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "serving/runtimes/mapped_file.h"
-#include "serving/runtimes/wire.h"
+#include "serving/wire.h"
 
 namespace slipway::serving {
 namespace {

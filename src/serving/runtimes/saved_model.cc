@@ -7,7 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "serving/runtimes/wire.h"
+#include "serving/tf_types.h"
+#include "serving/wire.h"
 
 namespace slipway::serving {
 namespace {
@@ -34,25 +35,6 @@ constexpr uint32_t kSize = 1;  // of Dim
 // TensorFlow's own, for its use alone.
 bool is_internal(std::string_view name) {
   return name == "__saved_model_init_op" || name == "__saved_model_train_op";
-}
-
-std::optional<DataType> from_tensorflow(uint64_t type) {
-  switch (type) {
-    case 1: return DataType::kFp32;
-    case 2: return DataType::kFp64;
-    case 3: return DataType::kInt32;
-    case 4: return DataType::kUint8;
-    case 5: return DataType::kInt16;
-    case 6: return DataType::kInt8;
-    case 7: return DataType::kBytes;
-    case 9: return DataType::kInt64;
-    case 10: return DataType::kBool;
-    case 17: return DataType::kUint16;
-    case 19: return DataType::kFp16;
-    case 22: return DataType::kUint32;
-    case 23: return DataType::kUint64;
-    default: return std::nullopt;
-  }
 }
 
 // A damaged message throws the whole model out: this remembers it through the nested readers.
@@ -99,7 +81,7 @@ class Decoder {
     std::optional<DataType> type;
     fields(bytes, [&](const WireField& one) {
       if (one.number == field::kTensorName) address = one.bytes;
-      if (one.number == field::kTensorType) type = from_tensorflow(one.value);
+      if (one.number == field::kTensorType) type = from_tf_number(one.value);
       if (one.number == field::kTensorShape) found.spec.shape = shape(one.bytes);
     });
     const size_t colon = address.rfind(':');
