@@ -88,13 +88,15 @@ class Workspace:
         timeout: Optional[float] = None,
         grace: Optional[float] = None,
         attempts: Optional[int] = None,
+        priority: Optional[str] = None,
         parent: Optional[Run] = None,
     ) -> Run:
         """Sends the folder `source` and runs a script, or a command, in a copy of it. Gives the run at once.
 
         `script` is a Python file below `source`, run with `args`. `command` instead is a list of words, or one line
         for the shell. `source=None` sends no folder. `timeout` and `grace` are seconds, `memory` GiB or a text such as
-        "512MiB"; `variables` are environment variables. An input or output among the arguments stands for its path.
+        "512MiB"; `variables` are environment variables; `priority` is "low", "normal" or "high". An input or output
+        among the arguments stands for its path.
 
             run = ws.submit("train.py", args=["--epochs", 3], environment="curated/tensorflow")
             run.follow()
@@ -112,6 +114,7 @@ class Workspace:
             "timeout_seconds": timeout,
             "grace_seconds": grace,
             "max_attempts": attempts,
+            "priority": priority,
             "tags": texts(tags) if tags else None,
             "variables": texts(variables) if variables else None,
             "inputs": places.inputs or None,

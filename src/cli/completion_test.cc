@@ -65,6 +65,7 @@ TEST(Complete, OffersValuesOfTheKindThatIsAwaited) {
   EXPECT_THAT(shell.words({"run", "list", "--state", "Co"}), ElementsAre("Completed"));
   EXPECT_THAT(shell.words({"run", "list", "--state=Fa"}), ElementsAre("--state=Failed"));
   EXPECT_THAT(shell.words({"compute", "create", "x", "--priority", ""}), ElementsAre("dedicated", "low"));
+  EXPECT_THAT(shell.words({"submit", "--priority", ""}), ElementsAre("low", "normal", "high"));
   EXPECT_THAT(shell.words({"submit", "--compute", "g"}), ElementsAre("gpu"));
   EXPECT_THAT(shell.words({"completion", ""}), ElementsAre("bash", "zsh", "fish"));
   EXPECT_THAT(shell.words({"submit", "--source", ""}), IsEmpty());

@@ -36,8 +36,9 @@ class Reader {
                        {"compute", name(fields_.compute, "cluster")},
                        {"environment", [this](const YAML::Node& node) { return environment(node); }},
                        {"nodes", whole(fields_.nodes, 1)},
-                       {"launcher", [this](const YAML::Node& node) { return launcher(node); }},
+                       {"launcher", checked<parse_launcher>(fields_.launcher)},
                        {"processes", whole(fields_.processes, 1)},
+                       {"priority", checked<job_priority_from_text>(fields_.priority)},
                        {"attempts", whole(fields_.attempts, 1)},
                        {"restarts", whole(fields_.restarts, 0)},
                        {"timeout", duration(fields_.timeout)},
@@ -126,12 +127,16 @@ class Reader {
     return {};
   }
 
-  Status launcher(const YAML::Node& node) const {
-    std::string value;
-    SLIPWAY_TRY(scalar(node, value));
-    if (const auto good = parse_launcher(value); !good) return placed(node, good.error());
-    fields_.launcher = value;
-    return {};
+  // A text that means something: kept as it was written, once it can be read.
+  template <auto kRead>
+  Setter checked(std::optional<std::string>& target) const {
+    return [this, &target](const YAML::Node& node) -> Status {
+      std::string value;
+      SLIPWAY_TRY(scalar(node, value));
+      if (const auto good = kRead(value); !good) return placed(node, good.error());
+      target = std::move(value);
+      return {};
+    };
   }
 
   Setter whole(std::optional<int>& target, int least) const {
@@ -346,6 +351,7 @@ JobFields overlay(JobFields base, JobFields over) {
   take(base.nodes, over.nodes);
   take(base.launcher, over.launcher);
   take(base.processes, over.processes);
+  take(base.priority, over.priority);
   // Two ways to say one thing: what is said later wins in either form.
   if (over.attempts || over.restarts) base.attempts = base.restarts = std::nullopt;
   take(base.attempts, over.attempts);
@@ -375,6 +381,9 @@ Result<Job> to_job(const JobFields& fields) {
     SLIPWAY_ASSIGN(job.launcher, parse_launcher(*fields.launcher));
   }
   if (fields.processes) job.processes = *fields.processes;
+  if (fields.priority) {
+    SLIPWAY_ASSIGN(job.priority, job_priority_from_text(*fields.priority));
+  }
   if (fields.attempts && fields.restarts)
     return fail(ErrorCode::kInvalidArgument, "attempts and restarts are both given",
                 "they say the same: 2 restarts are 3 attempts; leave one out");

@@ -34,6 +34,7 @@ struct JobFields {
   std::optional<int> nodes;
   std::optional<std::string> launcher;
   std::optional<int> processes;
+  std::optional<std::string> priority;
   std::optional<int> attempts;
   std::optional<int> restarts;
   std::optional<Duration> timeout;

@@ -26,6 +26,7 @@ name: first try
 compute: gpu
 environment: pytorch-2
 nodes: 2
+priority: low
 attempts: 5
 timeout: 2h
 grace: 30s
@@ -45,6 +46,7 @@ variables:
   EXPECT_EQ(job->compute.str(), "gpu");
   EXPECT_EQ(job->environment, "pytorch-2");
   EXPECT_EQ(job->nodes, 2);
+  EXPECT_EQ(job->priority, JobPriority::kLow);
   EXPECT_EQ(job->max_attempts, 5);
   EXPECT_EQ(job->timeout, std::chrono::hours(2));
   EXPECT_EQ(job->grace, std::chrono::seconds(30));
@@ -71,6 +73,8 @@ TEST(JobFile, NamesThePlaceAndTheNearestKeyOfAnUnknownOne) {
 TEST(JobFile, NamesThePlaceOfAWrongValue) {
   EXPECT_THAT(error_of("nodes: many").message, StartsWith("job.yaml:1:8: 'many' is not a whole number"));
   EXPECT_THAT(error_of("nodes: 0").message, HasSubstr("at least 1"));
+  EXPECT_THAT(error_of("priority: urgent").message,
+              StartsWith("job.yaml:1:11: a job has no priority 'urgent'"));
   EXPECT_THAT(error_of("timeout: soon").message, StartsWith("job.yaml:1:10: 'soon' is not a duration"));
   EXPECT_THAT(error_of("resources: {memory: lots}").message,
               StartsWith("job.yaml:1:21: 'lots' is not a size"));

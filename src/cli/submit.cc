@@ -30,6 +30,7 @@ struct SubmitOptions {
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
   std::vector<std::string> command;
+  std::string priority;
   bool no_source = false;
   bool follow = false;
   bool quiet = false;
@@ -157,6 +158,7 @@ Result<JobFields> gather(const SubmitOptions& options, JobFields& file) {
     SLIPWAY_ASSIGN(file, read_job_file(options.job_file));
   }
   JobFields flags = options.flags;
+  if (!options.priority.empty()) flags.priority = options.priority;
   for (const std::string& text : options.inputs) {
     SLIPWAY_ASSIGN(auto input, parse_input_flag(text));
     flags.inputs.insert_or_assign(std::move(input.first), std::move(input.second));
@@ -262,6 +264,8 @@ void add_submit_command(Command root, Context& context) {
       "--launcher", flags.launcher, "KIND",
       "how its processes are started: none, mpi, pytorch or tensorflow[:workers=N,ps=N,chief] (none)");
   command.option("--processes", flags.processes, "N", "how many processes on each node (1)");
+  command.choice("--priority", options->priority, {"low", "normal", "high"},
+                 "who goes first on the cluster, and who gives way (normal)");
   command.option(
       "--env", flags.environment, "NAME",
       "the environment (system): NAME, NAME:VERSION, curated/NAME, or a file such as ./requirements.txt",

@@ -25,6 +25,12 @@ Placement place(const WaitingRun& run, const std::vector<Slot*>& room) {
   return placement;
 }
 
+Amount total_of(const WaitingRun& run, const std::vector<Slot*>& room) {
+  Amount total;
+  for (const Slot* slot : room) total += share_of(run.asked, slot->total);
+  return total;
+}
+
 bool any_room(const std::vector<Slot>& slots) {
   return std::ranges::any_of(slots, [](const Slot& slot) { return !slot.kept && slot.free.milli_cpus > 0; });
 }
@@ -39,6 +45,9 @@ ClusterView cluster_view(const ClusterSpec& spec, const Machine& machine) {
                                             .memory_bytes = machine.memory_bytes,
                                             .gpus = static_cast<int>(machine.gpus.size()),
                                             .gpu_names = {}}),
+          .priority = spec.priority,
+          .use = {},
+          .moment = {},
           .start_problem = ""};
 }
 
@@ -46,15 +55,20 @@ SchedulerResult schedule(const WaitingRuns& queue, std::span<const NodeView> nod
                          const ClusterView& cluster) {
   SchedulerResult result;
   std::vector<Slot> slots = slots_of(nodes);
+  MachineRoom machine(cluster.use, cluster.priority);
   bool head_waits = false;
   size_t behind_head = 0;
-  for (const WaitingRun& run : queue) {
+  WaitingRuns::Cursor runs = queue.in_order(cluster.moment);
+  while (const WaitingRun* const next = runs.next()) {
+    const WaitingRun& run = *next;
     if (!any_room(slots) || (head_waits && ++behind_head > kLookAhead)) break;
     const std::vector<Slot*> room = find_room(slots, run);
-    if (room.size() == static_cast<size_t>(run.nodes)) {
+    const bool has_nodes = room.size() == static_cast<size_t>(run.nodes);
+    if (has_nodes && machine.take(total_of(run, room), has_risen(run, cluster))) {
       result.placements.push_back(place(run, room));
     } else if (!head_waits && can_ever_fit(run, cluster)) {
       keep_for(slots, run);
+      if (has_nodes) machine.close();
       head_waits = true;
     }
   }
@@ -62,7 +76,10 @@ SchedulerResult schedule(const WaitingRuns& queue, std::span<const NodeView> nod
 }
 
 bool runs_wait(const WaitingRuns& queue, const ClusterView& cluster) {
-  return std::ranges::any_of(queue, [&](const WaitingRun& run) { return can_ever_fit(run, cluster); });
+  WaitingRuns::Cursor runs = queue.in_order(cluster.moment);
+  while (const WaitingRun* const run = runs.next())
+    if (can_ever_fit(*run, cluster)) return true;
+  return false;
 }
 
 int nodes_wanted(const WaitingRuns& queue, std::span<const NodeView> nodes, const ClusterView& cluster) {
@@ -71,8 +88,11 @@ int nodes_wanted(const WaitingRuns& queue, std::span<const NodeView> nodes, cons
   const Slot fresh{.total = cluster.node_size, .free = cluster.node_size};
   std::vector<Slot> slots = slots_of(nodes);
   int wanted = 0;
-  for (size_t i = 0; i < std::min(queue.size(), kMostCounted) && wanted < most; ++i) {
-    const WaitingRun& run = queue[i];
+  WaitingRuns::Cursor runs = queue.in_order(cluster.moment);
+  for (size_t i = 0; i < kMostCounted && wanted < most; ++i) {
+    const WaitingRun* const next = runs.next();
+    if (next == nullptr) break;
+    const WaitingRun& run = *next;
     if (!can_ever_fit(run, cluster)) continue;
     // Full slots are of no use to anybody; without them the search stays short, however many nodes there are.
     std::erase_if(slots, [](const Slot& slot) { return slot.free.milli_cpus <= 0; });

@@ -2,18 +2,21 @@
 // run that waits. One cluster at a time; the caller carries the placements out and asks again on the next
 // change.
 //
-// The order is first in, first out, with back-filling that cannot delay the head:
+// The order is that of WaitingRuns: by rank, and first in, first out within one; with back-filling that
+// cannot delay the head:
 //   1. Runs are placed from the front for as long as they fit. A run gets all its nodes at once or none.
 //   2. The first run that does not fit is the head. It keeps the nodes it will be given first, those with
 //      the most free, as many as it asks for: none of the runs behind it may use them, free as they may
 //      be in part.
 //   3. Runs behind the head may use the other nodes, in order, within a look-ahead of kLookAhead runs.
-//   4. Hence no run is overtaken for ever: on kept nodes nothing new starts, a node is exchanged for
+//   4. Hence no run is overtaken for ever by those behind it: on kept nodes nothing new starts, a node is
+//   exchanged for
 //      another only when that one is freer, so what is free for the head grows until it fits; then the
 //      next run is the head.
 //   5. A run that the cluster can never hold (it was made smaller since) is passed over and holds nothing
 //      up.
-//   6. A share goes to the fullest node that has room for it, so that whole nodes stay free for those who
+//   6. Where clusters share one machine, runs are placed only as machine_room.h lets them.
+//   7. A share goes to the fullest node that has room for it, so that whole nodes stay free for those who
 //      need them.
 //
 // The cost is about the placements made plus look-ahead x nodes, whatever the length of the queue.
@@ -25,6 +28,7 @@
 
 #include "base/ids.h"
 #include "compute/cluster.h"
+#include "compute/machine_room.h"
 #include "compute/shares.h"
 #include "compute/waiting_runs.h"
 #include "protocol/node.h"
@@ -47,17 +51,15 @@ struct ClusterView {
   int max_nodes = 1;
   Amount node_size;  // of a node started now
   Amount machine;    // no cluster here can have larger nodes
+  Priority priority = Priority::kDedicated;
+  MachineUse use =
+      {};              // by all clusters of the machine, this one included; empty: they have nothing to share
+  Moment moment = {};  // that the order of the queue is of
   // Why no node comes up at the moment: "the agent ended at once, 3 times"; mostly empty.
   std::string start_problem;
 };
 
 ClusterView cluster_view(const ClusterSpec& spec, const Machine& machine);
-
-struct Grant {
-  NodeId node;
-  Resources granted;  // CPUs and memory never 0
-  std::vector<int> gpu_indices;
-};
 
 struct Placement {
   int64_t seq = 0;

@@ -56,11 +56,11 @@ TEST(WaitingRuns, KeepTheOrderOfSubmissionAlsoForOneThatComesBack) {
   WaitingRuns queue = queue_of({run(3), run(7), run(9)});
   EXPECT_TRUE(queue.add(run(5)));
   EXPECT_FALSE(queue.add(run(5)));
-  EXPECT_EQ(queue.position(5), 1U);
+  EXPECT_EQ(queue.position(5, {}), 1U);
   EXPECT_TRUE(queue.remove(3));
   EXPECT_FALSE(queue.remove(3));
-  EXPECT_EQ(queue.position(9), 2U);
-  EXPECT_EQ(queue.position(4), std::nullopt);
+  EXPECT_EQ(queue.position(9, {}), 2U);
+  EXPECT_EQ(queue.position(4, {}), std::nullopt);
 }
 
 TEST(Scheduler, PlacesInOrderWhileThereIsRoom) {

@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "base/ids.h"
 #include "protocol/job.h"
 #include "protocol/node.h"
 
@@ -29,6 +31,13 @@ std::string cpus_text(int64_t milli_cpus);      // "1 CPU", "0.5 CPUs"
 std::string memory_text(int64_t memory_bytes);  // "512 MiB", "3.5 GiB"
 std::string gpus_text(int gpus);                // "1 GPU"
 std::string to_text(const Amount& amount);      // "2 CPUs, 3.5 GiB and 1 GPU"
+
+// What a node has set aside for a run.
+struct Grant {
+  NodeId node;
+  Resources granted;  // CPUs and memory never 0
+  std::vector<int> gpu_indices;
+};
 
 // A job that names nothing asks for the whole node, GPUs included.
 bool asks_for_whole_node(const Resources& asked);

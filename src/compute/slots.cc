@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compute/standing.h"
+
 namespace slipway::compute {
 
 namespace {
@@ -31,6 +33,12 @@ std::vector<Slot> slots_of(std::span<const NodeView> nodes) {
 
 bool can_ever_fit(const WaitingRun& run, const ClusterView& cluster) {
   return run.nodes <= cluster.max_nodes && share_of(run.asked, cluster.node_size).fits_in(cluster.node_size);
+}
+
+bool has_risen(const WaitingRun& run, const ClusterView& cluster) {
+  const Duration waited(cluster.moment.now.micros - run.since.micros);
+  return cluster.priority == Priority::kLow && aged_rank(rank_of(cluster.priority, run.priority), waited,
+                                                         cluster.moment.ageing) >= kLowestDedicatedRank;
 }
 
 std::vector<Slot*> find_room(std::vector<Slot>& slots, const WaitingRun& run) {

@@ -26,6 +26,9 @@ std::vector<Slot> slots_of(std::span<const NodeView> nodes);
 // Whether a cluster with such nodes can hold the run at all.
 bool can_ever_fit(const WaitingRun& run, const ClusterView& cluster);
 
+// Whether a run of a cluster of low priority has waited its way up to those of dedicated ones.
+bool has_risen(const WaitingRun& run, const ClusterView& cluster);
+
 // Where the run could go now: the fullest slots that have room and are not kept, at most as many as it asks
 // for. Fewer than that: it cannot be placed.
 std::vector<Slot*> find_room(std::vector<Slot>& slots, const WaitingRun& run);

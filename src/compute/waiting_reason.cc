@@ -28,6 +28,20 @@ std::string why_never(const WaitingRun& run, const ClusterView& cluster) {
                      to_text(cluster.node_size));
 }
 
+// What other clusters of the machine have to do with it; empty: nothing.
+std::string crowded_out(const WaitingRun& run, const ClusterView& cluster) {
+  Amount total;
+  for (int i = 0; i < run.nodes; ++i) total += share_of(run.asked, cluster.node_size);
+  if (MachineRoom(cluster.use, cluster.priority).take(total, has_risen(run, cluster))) return "";
+  if (cluster.priority == Priority::kLow)
+    return fmt::format(
+        "{} has low priority, and runs of dedicated clusters leave less than {} of this machine",
+        cluster.name, to_text(total));
+  return fmt::format(
+      "runs of low priority have what this run needs of this machine ({}), and cannot give way yet",
+      to_text(total));
+}
+
 // What stands in the way of a run that could be placed on this cluster, the runs before it apart.
 std::string obstacle(const WaitingRun& run, size_t before, std::span<const NodeView> nodes,
                      const ClusterView& cluster) {
@@ -44,9 +58,11 @@ std::string obstacle(const WaitingRun& run, size_t before, std::span<const NodeV
       return fmt::format("no node of {} comes up: {}", cluster.name, cluster.start_problem);
     return fmt::format("waiting for {} of {} to start", nodes_text(to_come), cluster.name);
   }
-  if (missing <= 0)
+  if (missing <= 0) {
+    if (std::string others = crowded_out(run, cluster); !others.empty()) return others;
     return before == 0 ? std::string("about to be placed")
                        : fmt::format("{} keeps what is free for a run that came first", cluster.name);
+  }
   const auto busy =
       std::ranges::count_if(nodes, [](const NodeView& node) { return node.free != node.total; });
   const auto silent = std::ranges::count_if(nodes, [](const NodeView& node) {
@@ -109,9 +125,9 @@ std::optional<Excess> excess(const Amount& asked, const ClusterView& cluster) {
 
 std::string why(const WaitingRuns& queue, int64_t seq, std::span<const NodeView> nodes,
                 const ClusterView& cluster) {
-  const std::optional<size_t> before = queue.position(seq);
+  const std::optional<size_t> before = queue.position(seq, cluster.moment);
   if (!before) return "";
-  const WaitingRun& run = queue[*before];
+  const WaitingRun& run = *queue.find(seq);
   if (!can_ever_fit(run, cluster)) return why_never(run, cluster);
   return obstacle(run, *before, nodes, cluster) + runs_before(*before);
 }

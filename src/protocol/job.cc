@@ -182,6 +182,7 @@ json::object to_json(const Job& job) {
           {"launcher", to_text(job.launcher)},
           {"processes", job.processes},
           {"resources", to_json(job.resources)},
+          {"priority", to_text(job.priority)},
           {"timeout_seconds", seconds_of(job.timeout)},
           {"grace_seconds", seconds_of(job.grace)},
           {"max_attempts", job.max_attempts},
@@ -193,6 +194,7 @@ Result<Job> job_from_json(const json::object& object) {
   double timeout = 0;
   double grace = static_cast<double>(job.grace.count()) / 1e6;
   std::string launcher = "none";
+  std::string priority(to_text(job.priority));
   json::object resources;
   json::object git;
   json::object inputs;
@@ -213,6 +215,7 @@ Result<Job> job_from_json(const json::object& object) {
   fields.optional("launcher", launcher);
   fields.optional("processes", job.processes);
   fields.optional("resources", resources);
+  fields.optional("priority", priority);
   fields.optional("timeout_seconds", timeout);
   fields.optional("grace_seconds", grace);
   fields.optional("max_attempts", job.max_attempts);
@@ -220,6 +223,7 @@ Result<Job> job_from_json(const json::object& object) {
   SLIPWAY_TRY(fields.finish());
   SLIPWAY_ASSIGN(job.launcher, parse_launcher(launcher));
   SLIPWAY_ASSIGN(job.resources, resources_from_json(resources));
+  SLIPWAY_ASSIGN(job.priority, job_priority_from_text(priority));
   SLIPWAY_ASSIGN(job.inputs, job_inputs_from_json(inputs));
   SLIPWAY_ASSIGN(job.outputs, job_outputs_from_json(outputs));
   SLIPWAY_ASSIGN(job.git, git_from_json(git));

@@ -13,6 +13,7 @@
 #include "protocol/data.h"
 #include "protocol/launcher.h"
 #include "protocol/model.h"
+#include "protocol/priority.h"
 
 namespace slipway {
 
@@ -47,8 +48,9 @@ struct Job {
   std::vector<std::string> models;  // NAME or NAME:VERSION; recorded with their versions
   int nodes = 1;
   Launcher launcher;
-  int processes = 1;                          // on each node; see launcher.h
-  Resources resources;                        // on each node
+  int processes = 1;    // on each node; see launcher.h
+  Resources resources;  // on each node
+  JobPriority priority = JobPriority::kNormal;
   Duration timeout{0};                        // of the running phase; 0: none
   Duration grace = std::chrono::seconds(10);  // between SIGTERM and SIGKILL
   int max_attempts = 3;                       // starts in all, when nodes are lost

@@ -18,6 +18,7 @@ Job full_job() {
   job.variables = {{"A", "1=2"}, {"EMPTY", ""}};
   job.nodes = 3;
   job.resources = {.cpus = 1.5, .memory_bytes = uint64_t{5} << 30, .gpus = 2};
+  job.priority = JobPriority::kHigh;
   job.timeout = std::chrono::hours(2);
   job.grace = std::chrono::milliseconds(1500);
   job.max_attempts = 5;
@@ -71,6 +72,7 @@ TEST(Job, HasDefaultsForAllButTheCommand) {
 TEST(Job, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(refusal(R"({"command":["true"],"node":2})"), "the job has an unknown field 'node'");
   EXPECT_EQ(refusal(R"({"command":"true"})"), "the job: field 'command' must be a list of strings");
+  EXPECT_EQ(refusal(R"({"command":["true"],"priority":"urgent"})"), "a job has no priority 'urgent'");
   EXPECT_EQ(refusal(R"({"command":["true"],"nodes":0})"),
             "the job: field 'nodes' must be between 1 and 1024");
   EXPECT_EQ(refusal(R"({"command":["true"],"resources":{"cpu":1}})"),
