@@ -94,6 +94,24 @@ TEST(LaunchPlan, HidesTheGpusOfNeighboursFromAJobWithoutOne) {
   EXPECT_EQ(planned->environment.at("CUDA_VISIBLE_DEVICES"), "");
 }
 
+TEST(LaunchPlan, ShowsTheOneModelsFolderOrThatOfAllOfThem) {
+  AttemptOrder mine = order();
+  mine.job.command = {"serve", "${models.my.net-1}"};
+  mine.models = {{.name = "my.net-1", .version = 3, .manifest = "", .framework = ModelFramework::kOnnx}};
+  LaunchSite placed = site();
+  placed.data.models = {{"my.net-1", "/m/net.onnx"}};
+  auto planned = plan(mine, placed);
+  ASSERT_TRUE(planned);
+  EXPECT_EQ(planned->argv.back(), "/m/net.onnx");
+  EXPECT_EQ(planned->environment.at("SLIPWAY_MODEL_DIR"), (site().folder / "models/my.net-1/3").string());
+  mine.models.push_back({.name = "b", .version = 1, .manifest = "", .framework = ModelFramework::kOnnx});
+  planned = plan(mine, placed);
+  ASSERT_TRUE(planned);
+  EXPECT_EQ(planned->environment.at("AZUREML_MODEL_DIR"), (site().folder / "models").string());
+  mine.job.command = {"serve", "${models.none}"};
+  EXPECT_FALSE(plan(mine, placed));
+}
+
 TEST(LaunchPlan, RefusesAnEmptyCommand) {
   AttemptOrder mine = order();
   mine.job.command.clear();

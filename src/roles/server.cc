@@ -132,6 +132,8 @@ class ControlPlane {
   std::optional<runs::InteractiveRuns> interactive_;
   std::optional<runs::Attempts> attempts_;
   std::optional<runs::Snapshots> snapshots_;
+  std::optional<models::Trials> trials_;
+  std::optional<models::Registry> models_;
   std::optional<runs::Housekeeping> housekeeping_;
   std::optional<routes::Services> services_;
   http::Router router_;
@@ -177,6 +179,8 @@ Status ControlPlane::build() {
   datastores_.emplace(*database_, *blobs_, clock_, data::Seal(home_ / "secrets.key"));
   datasets_.emplace(*database_, *blobs_, *datastores_, clock_);
   outputs_.emplace(*database_, *blobs_, *datasets_);
+  trials_.emplace(*database_, *submissions_, *orchestrator_, *snapshots_, *logs_);
+  models_.emplace(*database_, *blobs_, *snapshots_, *trials_, clock_);
   housekeeping_.emplace(*database_, *blobs_, *logs_, clock_);
   services_.emplace(routes::Services{.database = *database_,
                                      .blobs = *blobs_,
@@ -191,6 +195,8 @@ Status ControlPlane::build() {
                                      .datastores = *datastores_,
                                      .datasets = *datasets_,
                                      .outputs = *outputs_,
+                                     .trials = *trials_,
+                                     .models = *models_,
                                      .housekeeping = *housekeeping_,
                                      .clock = clock_,
                                      .home = home_.string(),

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <climits>
 
+#include "models/lineage.h"
 #include "routes/services.h"
 #include "runs/attempt_table.h"
 #include "runs/job_data.h"
@@ -41,6 +42,15 @@ void add_environment(Services& services, const runs::Run& run, json::object& obj
   (void)services.database.read([&](store::Reader& reader) -> Status {
     SLIPWAY_ASSIGN(const auto found, runs::load_run_environment(reader, run));
     if (found) environment = runs::to_json(*found);
+    return {};
+  });
+}
+
+// And which models came of it and were given to it.
+void add_models(Services& services, const runs::Run& run, json::object& object) {
+  json::value& found = object["models"];
+  (void)services.database.read([&](store::Reader& reader) -> Status {
+    SLIPWAY_ASSIGN(found, models::models_of_run(reader, run.id));
     return {};
   });
 }
@@ -94,6 +104,7 @@ json::object describe(Services& services, const runs::Run& run) {
       runs::to_json(run, services.clock.now(), services.orchestrator.why_waiting(run), nodes);
   add_data(services, run, object);
   add_environment(services, run, object);
+  add_models(services, run, object);
   return object;
 }
 

@@ -65,6 +65,19 @@ bool has_control_characters(std::string_view text, std::string_view allowed) {
 
 }  // namespace
 
+Result<PairFilter> pair_filter_of(const http::Request& request) {
+  PairFilter filter;
+  SLIPWAY_ASSIGN(filter.tags, wanted_pairs(request, "tags"));
+  SLIPWAY_ASSIGN(filter.properties, wanted_pairs(request, "properties"));
+  if (const auto tag = request.query_value("tag")) {
+    const size_t equals = tag->find('=');
+    if (equals == std::string::npos || equals == 0) return refuse("a tag to filter by is written key=value");
+    filter.tags.insert(filter.tags.begin(),
+                       {.key = tag->substr(0, equals), .value = tag->substr(equals + 1)});
+  }
+  return filter;
+}
+
 Result<runs::RunFilter> filter_of(const http::Request& request) {
   runs::RunFilter filter;
   SLIPWAY_ASSIGN(filter.limit, limit_of(request));
@@ -87,14 +100,9 @@ Result<runs::RunFilter> filter_of(const http::Request& request) {
       return refuse(fmt::format("'{}' is no kind of a run", text->substr(0, 64)),
                     "the kinds are job, trial and replica, or all");
   }
-  SLIPWAY_ASSIGN(filter.tags, wanted_pairs(request, "tags"));
-  SLIPWAY_ASSIGN(filter.properties, wanted_pairs(request, "properties"));
-  if (const auto tag = request.query_value("tag")) {
-    const size_t equals = tag->find('=');
-    if (equals == std::string::npos || equals == 0) return refuse("a tag to filter by is written key=value");
-    filter.tags.insert(filter.tags.begin(),
-                       {.key = tag->substr(0, equals), .value = tag->substr(equals + 1)});
-  }
+  SLIPWAY_ASSIGN(PairFilter pairs, pair_filter_of(request));
+  filter.tags = std::move(pairs.tags);
+  filter.properties = std::move(pairs.properties);
   return filter;
 }
 

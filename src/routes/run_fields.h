@@ -12,6 +12,13 @@
 
 namespace slipway::routes {
 
+// tag=key=value, and tags and properties as JSON objects whose values are texts, or null for any.
+struct PairFilter {
+  std::vector<runs::WantedPair> tags;
+  std::vector<runs::WantedPair> properties;
+};
+Result<PairFilter> pair_filter_of(const http::Request& request);
+
 // limit, cursor, experiment, state, type, tag=key=value, and tags and properties as JSON objects whose values
 // are texts, or null for any.
 Result<runs::RunFilter> filter_of(const http::Request& request);

@@ -105,10 +105,10 @@ std::vector<RouteRow> server_routes() {
 
 std::vector<RouteRow> all_routes() {
   std::vector<RouteRow> all;
-  for (const auto& group :
-       {server_routes(), workspace_routes(), token_routes(), artifact_routes(), run_routes(),
-        run_data_routes(), history_routes(), environment_routes(), environment_build_routes(),
-        compute_routes(), node_routes(), node_data_routes(), datastore_routes(), data_routes()})
+  for (const auto& group : {server_routes(), workspace_routes(), token_routes(), artifact_routes(),
+                            run_routes(), run_data_routes(), history_routes(), environment_routes(),
+                            environment_build_routes(), compute_routes(), node_routes(), node_data_routes(),
+                            datastore_routes(), data_routes(), model_routes()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }

@@ -14,6 +14,8 @@
 #include "data/datastores.h"
 #include "http/router.h"
 #include "metrics/metric_store.h"
+#include "models/registry.h"
+#include "models/trials.h"
 #include "runs/attempts.h"
 #include "runs/housekeeping.h"
 #include "runs/interactive.h"
@@ -40,6 +42,8 @@ struct Services {
   data::Datastores& datastores;
   data::Datasets& datasets;
   runs::RunOutputs& outputs;
+  models::Trials& trials;
+  models::Registry& models;
   runs::Housekeeping& housekeeping;
   const Clock& clock;
   std::string home;  // for the free space in the status
@@ -74,6 +78,7 @@ std::vector<RouteRow> node_routes();
 std::vector<RouteRow> node_data_routes();
 std::vector<RouteRow> datastore_routes();
 std::vector<RouteRow> data_routes();
+std::vector<RouteRow> model_routes();
 
 std::vector<RouteRow> all_routes();
 void add_all_routes(http::Router& router, Services& services);

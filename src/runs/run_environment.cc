@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "environments/packages.h"
 
 namespace slipway::runs {
 namespace {
@@ -75,16 +74,7 @@ Result<Side> side_of(store::Reader& reader, const Run& run) {
   if (const auto* report = environment->report.if_object())
     for (const char* field : {"python", "builder"})
       if (const json::value* value = report->if_contains(field)) side.facts[field] = *value;
-  const std::string digest = lock_of(*environment);
-  SLIPWAY_ASSIGN(const auto lock,
-                 environments::lock_of_digest(reader, run.workspace, environment->key, digest));
-  if (lock) {
-    side.packages = environments::packages_of_lock(lock->text);
-  } else {
-    SLIPWAY_ASSIGN(const auto resolved,
-                   resolve_for(reader, run.workspace, environment->reference, &*environment));
-    side.packages = environments::packages_of(resolved.environment.definition);
-  }
+  SLIPWAY_ASSIGN(side.packages, packages_of_run(reader, run));
   return side;
 }
 
@@ -172,6 +162,17 @@ json::object to_json(const RunEnvironment& environment) {
     for (const char* field : {"build", "builder", "python", "applied", "seconds", "reused"})
       if (const json::value* value = report->if_contains(field)) object[field] = *value;
   return object;
+}
+
+Result<environments::Packages> packages_of_run(store::Reader& reader, const Run& run) {
+  SLIPWAY_ASSIGN(const auto environment, load_run_environment(reader, run));
+  if (!environment) return environments::Packages();
+  SLIPWAY_ASSIGN(const auto lock, environments::lock_of_digest(reader, run.workspace, environment->key,
+                                                               lock_of(*environment)));
+  if (lock) return environments::packages_of_lock(lock->text);
+  SLIPWAY_ASSIGN(const auto resolved,
+                 resolve_for(reader, run.workspace, environment->reference, &*environment));
+  return environments::packages_of(resolved.environment.definition);
 }
 
 Result<json::value> environment_changes(store::Reader& reader, const Run& from, const Run& to) {

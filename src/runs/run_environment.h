@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "environments/lock_store.h"
+#include "environments/packages.h"
 #include "environments/resolution.h"
 #include "runs/run.h"
 #include "store/database.h"
@@ -42,6 +43,10 @@ Status take_environment_report(store::Writer& writer, const Run& run, int rank, 
 // "seconds",
 //  "reused"}: for the run's record. The digest that a run is pinned to counts until its node has reported.
 json::object to_json(const RunEnvironment& environment);
+
+// What it was resolved to, as far as that is known, else what it asks for; empty for the machine's own
+// programs.
+Result<environments::Packages> packages_of_run(store::Reader& reader, const Run& run);
 
 // How two runs' environments differ: null, or {"from": {...}, "to": {...}} with the packages that differ.
 Result<json::value> environment_changes(store::Reader& reader, const Run& from, const Run& to);

@@ -16,33 +16,36 @@ auto no_such_snapshot(std::string_view digest) {
 }  // namespace
 
 Status Snapshots::add(const WorkspaceName& workspace, const snapshot::Manifest& manifest) {
+  const auto hold = blobs_.hold();  // until the manifest has its reference
+  SLIPWAY_TRY(blobs_.put(manifest.text()));
+  return database_.write(
+      [&](store::Writer& writer) { return add_snapshot(writer, workspace, manifest, clock_.now()); });
+}
+
+Status add_snapshot(store::Writer& writer, const WorkspaceName& workspace, const snapshot::Manifest& manifest,
+                    Timestamp now) {
+  const Digest& id = manifest.id();
+  bool known = false;
+  SLIPWAY_TRY(writer.query("SELECT 1 FROM snapshots WHERE workspace = ? AND digest = ?",
+                           {workspace, id.hex()}, [&](const store::Row&) { known = true; }));
+  if (known) return {};
   std::vector<Digest> digests;
   for (const snapshot::Entry& entry : manifest.entries()) digests.push_back(entry.digest);
   std::sort(digests.begin(), digests.end());
   digests.erase(std::unique(digests.begin(), digests.end()), digests.end());
-
-  const std::string text = manifest.text();
-  const auto hold = blobs_.hold();  // until the manifest has its reference
-  SLIPWAY_ASSIGN(const Digest id, blobs_.put(text));
-  return database_.write([&](store::Writer& writer) -> Status {
-    bool known = false;
-    SLIPWAY_TRY(writer.query("SELECT 1 FROM snapshots WHERE workspace = ? AND digest = ?",
-                             {workspace, id.hex()}, [&](const store::Row&) { known = true; }));
-    if (known) return {};
-    SLIPWAY_ASSIGN(const auto missing, blobs::missing(writer, workspace, digests));
-    if (!missing.empty())
-      return fail(ErrorCode::kConflict,
-                  fmt::format("{} of the snapshot's files are not uploaded, {} among them", missing.size(),
-                              missing.front().hex()),
-                  "upload them first: POST .../blobs/missing says which");
-    const std::string owner = blobs::snapshot_owner(workspace, id.hex());
-    for (const Digest& digest : digests)
-      SLIPWAY_TRY(blobs::add_reference(writer, digest, owner, workspace, std::nullopt));
-    SLIPWAY_TRY(blobs::add_reference(writer, id, owner, workspace, std::nullopt));
-    return writer.run(
-        "INSERT INTO snapshots (workspace, digest, files, bytes, created_at) VALUES (?, ?, ?, ?, ?)",
-        {workspace, id.hex(), manifest.entries().size(), manifest.total_bytes(), clock_.now()});
-  });
+  SLIPWAY_ASSIGN(const auto missing, blobs::missing(writer, workspace, digests));
+  if (!missing.empty())
+    return fail(ErrorCode::kConflict,
+                fmt::format("{} of the snapshot's files are not uploaded, {} among them", missing.size(),
+                            missing.front().hex()),
+                "upload them first: POST .../blobs/missing says which");
+  const std::string owner = blobs::snapshot_owner(workspace, id.hex());
+  for (const Digest& digest : digests)
+    SLIPWAY_TRY(blobs::add_reference(writer, digest, owner, workspace, std::nullopt));
+  SLIPWAY_TRY(blobs::add_reference(writer, id, owner, workspace, std::nullopt));
+  return writer.run(
+      "INSERT INTO snapshots (workspace, digest, files, bytes, created_at) VALUES (?, ?, ?, ?, ?)",
+      {workspace, id.hex(), manifest.entries().size(), manifest.total_bytes(), now});
 }
 
 bool Snapshots::exists(const WorkspaceName& workspace, const std::string& digest) {
@@ -50,11 +53,13 @@ bool Snapshots::exists(const WorkspaceName& workspace, const std::string& digest
 }
 
 Status check_snapshot(store::Database& database, const WorkspaceName& workspace, const std::string& digest) {
+  return database.read([&](store::Reader& reader) { return check_snapshot(reader, workspace, digest); });
+}
+
+Status check_snapshot(store::Reader& reader, const WorkspaceName& workspace, const std::string& digest) {
   bool found = false;
-  SLIPWAY_TRY(database.read([&](store::Reader& reader) {
-    return reader.query("SELECT 1 FROM snapshots WHERE workspace = ? AND digest = ?", {workspace, digest},
-                        [&](const store::Row&) { found = true; });
-  }));
+  SLIPWAY_TRY(reader.query("SELECT 1 FROM snapshots WHERE workspace = ? AND digest = ?", {workspace, digest},
+                           [&](const store::Row&) { found = true; }));
   if (found) return {};
   return fail(ErrorCode::kNotFound, fmt::format("there is no snapshot '{}'", digest.substr(0, 64)),
               "upload the source first: POST .../snapshots");

@@ -28,7 +28,11 @@ class Snapshots {
   const Clock& clock_;
 };
 
+// Makes it visible; its text is stored already, and held. The errors of Snapshots::add.
+Status add_snapshot(store::Writer& writer, const WorkspaceName& workspace, const snapshot::Manifest& manifest,
+                    Timestamp now);
 // kNotFound when the workspace has no such snapshot, with what to do.
+Status check_snapshot(store::Reader& reader, const WorkspaceName& workspace, const std::string& digest);
 Status check_snapshot(store::Database& database, const WorkspaceName& workspace, const std::string& digest);
 // Lets go of the snapshot's blobs when no run and no model names it any more.
 Status drop_unused_snapshot(store::Writer& writer, const WorkspaceName& workspace, const std::string& digest);

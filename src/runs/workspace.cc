@@ -41,6 +41,25 @@ Result<std::vector<Experiment>> select_experiments(store::Reader& reader, std::s
   return found;
 }
 
+// Models are worth a word of their own; with them go the runs that tried them.
+Status refuse_leftovers(store::Reader& reader, const WorkspaceName& name) {
+  const auto count = [&](std::string_view sql) -> Result<int64_t> {
+    int64_t found = 0;
+    SLIPWAY_TRY(reader.query(sql, {name}, [&](const store::Row& row) { found = row.integer(0); }));
+    return found;
+  };
+  SLIPWAY_ASSIGN(const int64_t models, count("SELECT COUNT(*) FROM model_versions WHERE workspace = ?"));
+  if (models > 0)
+    return fail(ErrorCode::kConflict, fmt::format("workspace '{}' has {} versions of models", name, models),
+                "delete them first: slipway model delete");
+  SLIPWAY_ASSIGN(const int64_t runs, count("SELECT COUNT(*) FROM runs WHERE workspace = ?"));
+  if (runs > 0)
+    return fail(ErrorCode::kConflict,
+                fmt::format("workspace '{}' has {} runs of models and services", name, runs),
+                "slipway run list --kind all shows them; delete them first: slipway run delete");
+  return {};
+}
+
 }  // namespace
 
 json::object to_json(const Workspace& workspace) {
@@ -89,13 +108,15 @@ Status delete_workspace(store::Writer& writer, const WorkspaceName& name) {
   if (workspace.runs > 0)
     return fail(ErrorCode::kConflict, fmt::format("workspace '{}' has {} runs", name, workspace.runs),
                 "delete them first: slipway run delete");
+  SLIPWAY_TRY(refuse_leftovers(writer, name));
   for (const std::string_view statement :
        {"DELETE FROM experiments WHERE workspace = ?", "DELETE FROM tokens WHERE workspace = ?",
         "DELETE FROM snapshots WHERE workspace = ?", "DELETE FROM blob_refs WHERE workspace = ?",
         "DELETE FROM idempotency WHERE workspace = ?", "DELETE FROM datastores WHERE workspace = ?",
         "DELETE FROM default_datastores WHERE workspace = ?",
         "DELETE FROM datastore_files WHERE workspace = ?", "DELETE FROM dataset_versions WHERE workspace = ?",
-        "DELETE FROM datasets WHERE workspace = ?", "DELETE FROM workspaces WHERE name = ?"})
+        "DELETE FROM datasets WHERE workspace = ?", "DELETE FROM models WHERE workspace = ?",
+        "DELETE FROM workspaces WHERE name = ?"})
     SLIPWAY_TRY(writer.run(statement, {name}));
   return {};
 }

@@ -17,7 +17,7 @@ CREATE TABLE models (
 );
 
 -- manifest: the digest of a snapshot. resources, samples, code and trial: JSON. run, path: where it was
--- registered from. code: what the run's record says of its code, which stays when the run is deleted, as its
+-- registered from. environment: where it is tried and served; empty: where its framework is. code: what the run's record says of its code, which stays when the run is deleted, as its
 -- snapshot does.
 CREATE TABLE model_versions (
   seq BIGSERIAL PRIMARY KEY,
@@ -29,6 +29,7 @@ CREATE TABLE model_versions (
   bytes BIGINT NOT NULL,
   framework TEXT NOT NULL,
   framework_version TEXT NOT NULL DEFAULT '',
+  environment TEXT NOT NULL DEFAULT '',
   description TEXT NOT NULL DEFAULT '',
   resources TEXT NOT NULL DEFAULT '{}',
   samples TEXT NOT NULL DEFAULT '{}',

@@ -20,13 +20,13 @@ def check(slipway):
             return  # it never got as far as having a store
         slipway.up()
     for workspace in [item["name"] for item in slipway.items("/api/v1/workspaces")]:
-        for run in slipway.items(f"/api/v1/workspaces/{workspace}/runs"):
+        for run in slipway.items(f"/api/v1/workspaces/{workspace}/runs", kind="all"):
             history_leads_to_the_state(slipway, workspace, run)
             logs_are_whole(slipway, workspace, run)
             files_match_their_digests(slipway, workspace, run)
     slots_of_ended_runs_are_free(slipway)
     before = final_states(slipway)
-    runs = [run["id"] for run in slipway.items(f"{W}/runs")]
+    runs = [run["id"] for run in slipway.items(f"{W}/runs", kind="all")]
     slipway.down("--cancel")
     nothing_is_left_behind(slipway, runs)
     stored_history_is_whole(slipway)
@@ -79,7 +79,7 @@ def slots_of_ended_runs_are_free(slipway):
     """I4 for what the scheduler holds."""
 
     def held_by_ended_runs():
-        ended = {run["id"] for run in slipway.items(f"{W}/runs") if run["state"] in FINAL}
+        ended = {run["id"] for run in slipway.items(f"{W}/runs", kind="all") if run["state"] in FINAL}
         held = []
         for cluster in slipway.items(f"{W}/compute"):
             for node in slipway.items(f"{W}/compute/{cluster['name']}/nodes"):
@@ -95,7 +95,7 @@ def final_states(slipway):
     keys = ("state", "exit_code", "reason", "ended_at", "attempt")
     return {
         run["id"]: {key: run[key] for key in keys}
-        for run in slipway.items(f"{W}/runs")
+        for run in slipway.items(f"{W}/runs", kind="all")
         if run["state"] in FINAL
     }
 
