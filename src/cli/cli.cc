@@ -37,6 +37,7 @@ void add_all_commands(Command root, Context& context) {
   add_compute_commands(root, context);
   add_data_commands(root, context);
   add_datastore_commands(root, context);
+  add_model_commands(root, context);
   add_workspace_commands(root, context);
   add_token_commands(root, context);
   add_serve_command(root, context);

@@ -34,6 +34,7 @@ enum class Completes {
   kToken,
   kDatastore,
   kDataset,
+  kModel,
   kState,
   kChoice
 };

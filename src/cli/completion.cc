@@ -32,6 +32,7 @@ void complete_value(Completion& completion, const Argument& argument, std::strin
     case Completes::kToken:
     case Completes::kDatastore:
     case Completes::kDataset:
+    case Completes::kModel:
       for (const Candidate& found : lookup(argument.completes)) add(found.word, found.about);
       return;
   }

@@ -35,6 +35,7 @@ Names names_of(Completes kind, const client::Connection& connection) {
     case Completes::kToken: return {"/api/v1/tokens", "id", "name"};
     case Completes::kDatastore: return {connection.in_workspace("/datastores"), "name", "kind"};
     case Completes::kDataset: return {connection.in_workspace("/data"), "name", "description"};
+    case Completes::kModel: return {connection.in_workspace("/models"), "id", "framework"};
     default: return {};
   }
 }

@@ -41,6 +41,7 @@ void add_environment_commands(Command root, Context& context);
 void add_compute_commands(Command root, Context& context);
 void add_data_commands(Command root, Context& context);
 void add_datastore_commands(Command root, Context& context);
+void add_model_commands(Command root, Context& context);
 void add_workspace_commands(Command root, Context& context);
 void add_experiment_commands(Command root, Context& context);
 void add_token_commands(Command root, Context& context);

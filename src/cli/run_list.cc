@@ -16,6 +16,7 @@ struct ListOptions {
   std::string experiment;
   std::string state;
   std::string tag;
+  std::string kind;
   int limit = 20;
   bool all = false;
 };
@@ -49,6 +50,7 @@ Result<int> list_runs(Context& context, const ListOptions& options) {
                   "write it as NAME=VALUE");
     query["tag"] = options.tag;
   }
+  if (!options.kind.empty()) query["kind"] = options.kind;
   if (options.limit < 1) return fail(ErrorCode::kInvalidArgument, "--limit must be at least 1");
   SLIPWAY_ASSIGN(Session session, Session::open(context));
   // One more than is shown tells whether there are more.
@@ -83,6 +85,8 @@ void add_run_list(Command run, Context& context) {
               Completes::kExperiment);
   list.option("--state,-s", options->state, "STATE", "only runs in this state", Completes::kState);
   list.option("--tag,-t", options->tag, "NAME=VALUE", "only runs with this tag");
+  list.choice("--kind", options->kind, {"job", "trial", "replica", "all"},
+              "trials of models and replicas of services instead of users' jobs");
   list.option("--limit,-n", options->limit, "N", "how many at most (20)");
   list.flag("--all,-a", options->all, "all of them");
   list.action([options, &context] { return list_runs(context, *options); });

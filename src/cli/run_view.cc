@@ -132,6 +132,8 @@ void add_job_facts(Facts& facts, const json::object& run, const json::object& jo
     facts.add("substituted", sentence);
   if (const std::string inputs = inputs_text(run); !inputs.empty()) facts.add("inputs", inputs);
   if (const std::string outputs = outputs_text(run); !outputs.empty()) facts.add("outputs", outputs);
+  if (const json::object& models = object_at(run, "models"); !array_at(models, "used").empty())
+    facts.add("models", lines_of(array_at(models, "used")));
   const double timeout = number_at(job, "timeout_seconds").value_or(0);
   if (timeout > 0) facts.add("time limit", duration_text(timeout));
   const int64_t attempt = integer_at(run, "attempt", 1);
@@ -168,6 +170,8 @@ Facts header_facts(const json::object& run, Timestamp now) {
             fmt::format("{} by {}", when_text(run, "submitted_at", now),
                         text_at(run, "submitted_by").empty() ? "-" : text_at(run, "submitted_by")));
   facts.add("duration", run_duration(run, now));
+  if (const json::object& models = object_at(run, "models"); !array_at(models, "registered").empty())
+    facts.add("registered as", lines_of(array_at(models, "registered")));
   add_family_facts(facts, run);
   add_lines(facts, "tags", object_at(run, "tags"));
   add_lines(facts, "properties", object_at(run, "properties"));

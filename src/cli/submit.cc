@@ -278,7 +278,8 @@ void add_submit_command(Command root, Context& context) {
   command.option("--output,-o", options->outputs, "NAME[=[MODE:][DATASTORE:]PATH][,register=DATASET]",
                  "a folder in ${outputs.NAME} and $NAME that is kept in a datastore");
   command.option("--model", flags.models, "NAME[:VERSION]",
-                 "a model for the job, in ${models.NAME} and below $SLIPWAY_MODEL_DIR; may be repeated");
+                 "a model for the job, in ${models.NAME} and below $SLIPWAY_MODEL_DIR; may be repeated",
+                 Completes::kModel);
   command.option("--timeout", flags.timeout, "TIME", "stop it after this long: 90s, 15m, 2h");
   command.option("--grace", flags.grace, "TIME", "between SIGTERM and SIGKILL when it is stopped (10s)");
   command.option("--cpus", flags.cpus, "N", "CPUs on each node (all of one)");
