@@ -90,6 +90,22 @@ Response grpc_refusal(const Error& error) {
   return response;
 }
 
+Response as_grpc(Response response) {
+  if (response.status < 400 || response.headers.contains("grpc-status")) return response;
+  Error error{.code = error_code_from_status(response.status),
+              .message = fmt::format("the status {}", response.status),
+              .next = "",
+              .detail = ""};
+  const auto* body = std::get_if<std::string>(&response.body);
+  const auto parsed = parse_json_object(body == nullptr ? "" : *body, "the answer");
+  if (!parsed) return grpc_refusal(error);
+  const json::value* said = parsed->if_contains("message");
+  if (said == nullptr) said = parsed->if_contains("error");
+  if (said != nullptr && said->is_object()) said = said->as_object().if_contains("message");
+  if (said != nullptr && said->is_string()) error.message = said->as_string();
+  return grpc_refusal(error);
+}
+
 std::optional<std::chrono::milliseconds> grpc_timeout(const Request& request) {
   const auto header = request.headers.find("grpc-timeout");
   if (header == request.headers.end() || header->second.empty() || header->second.size() > 9)

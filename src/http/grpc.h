@@ -22,6 +22,8 @@ Result<std::string_view> grpc_message(std::string_view body);
 std::string begin_grpc();
 Response grpc_response(std::string framed);
 Response grpc_refusal(const Error& error);
+// An answer of HTTP to a call: one with an error status and no grpc-status becomes the refusal that it means.
+Response as_grpc(Response response);
 
 // The header grpc-timeout: "100m" are 100 ms. nullopt without one, or with one that cannot be read.
 std::optional<std::chrono::milliseconds> grpc_timeout(const Request& request);

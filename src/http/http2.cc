@@ -6,9 +6,12 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <exception>
+#include <tuple>
 
 #include "base/log.h"
 #include "http/grpc.h"
+#include "http/http2_stream.h"
+#include "http/shard.h"
 
 namespace slipway::http {
 namespace {
@@ -18,6 +21,7 @@ constexpr size_t kUnderWay = 1024;  // with those that were reset while their ha
 constexpr int32_t kStreamWindow = 1 << 20;
 constexpr int32_t kConnectionWindow = 16 << 20;
 constexpr uint32_t kFrame = 256 << 10;
+constexpr uint64_t kPassedBody = 64 << 20;
 constexpr size_t kGathered = 64 << 10;  // bytes to send in one go
 
 nghttp2_nv field(std::string_view name, std::string_view value) {
@@ -35,22 +39,6 @@ std::string lower_case(std::string_view text) {
 }
 
 }  // namespace
-
-struct Http2Connection::Stream {
-  int32_t id = 0;
-  Head head;
-  size_t header_bytes = 0;
-  Request request;
-  const Route* route = nullptr;
-  bool authorised = false;
-  bool complete = false;  // the request has come
-  bool answered = false;
-  bool open = true;  // the peer still waits for the answer
-  Monotonic progress;
-  std::string body;  // of the answer
-  size_t sent = 0;
-  std::map<std::string, std::string> trailers;
-};
 
 // What nghttp2 calls. Everything it hands over belongs to the connection behind `user`.
 struct Http2Callbacks {
@@ -153,10 +141,11 @@ struct Http2Callbacks {
   }
 };
 
-Http2Connection::Http2Connection(Site& site, Turn& turn, Executor executor, std::function<void()> wake)
+Http2Connection::Http2Connection(Site& site, Shard& shard, const std::string* door,
+                                 std::function<void()> wake)
     : site_(site),
-      turn_(turn),
-      executor_(std::move(executor)),
+      shard_(shard),
+      door_(door),
       wake_(std::move(wake)),
       session_(Http2Callbacks::session_for(*this)),
       quiet_since_(std::chrono::steady_clock::now()) {
@@ -170,6 +159,7 @@ Http2Connection::Http2Connection(Site& site, Turn& turn, Executor executor, std:
 }
 
 Http2Connection::~Http2Connection() {
+  for (const auto& [id, stream] : streams_) leave(*stream, PassageEnd::kClientGone);
   ::nghttp2_session_del(session_);
 }
 
@@ -246,8 +236,9 @@ Status Http2Connection::prepare(Stream& stream) {
   const size_t question = head.target.find('?');
   request.path = head.target.substr(0, question);
   const Status host_fits = site_.hosts.check(head);
-  request.headers = std::move(head.headers);
+  request.headers = head.headers;
   SLIPWAY_TRY(host_fits);
+  if (is_passed_on()) return choose(stream);
   const auto method = method_from_text(head.method);
   if (!method) return fail(ErrorCode::kUnsupported, "the method of the request is not known");
   request.method = *method;
@@ -275,8 +266,10 @@ Status Http2Connection::prepare(Stream& stream) {
 void Http2Connection::add_body(Stream& stream, std::string_view bytes) {
   stream.progress = std::chrono::steady_clock::now();
   if (stream.answered) return;
-  const uint64_t limit = stream.authorised ? stream.route->body_limit
-                                           : std::min<uint64_t>(stream.route->body_limit, kUnauthorisedBody);
+  const uint64_t limit = stream.passage ? kPassedBody
+                         : stream.authorised
+                             ? stream.route->body_limit
+                             : std::min<uint64_t>(stream.route->body_limit, kUnauthorisedBody);
   std::string& body = stream.request.body;
   if (body.size() + bytes.size() <= limit) {
     body.append(bytes);
@@ -291,19 +284,20 @@ void Http2Connection::add_body(Stream& stream, std::string_view bytes) {
 
 void Http2Connection::dispatch(const StreamPtr& stream) {
   ++running_;
+  if (stream->passage) return shard_.spawn(forward(this, stream), "passage");
   if (!stream->route->deferred) return run_on_worker(stream);
   // Posted also on this thread: a handler may answer while nghttp2 is still reading.
   Answer answer = [this, stream,
-                   guard = asio::make_work_guard(executor_)](Result<Response> response) mutable {
+                   guard = asio::make_work_guard(shard_.executor())](Result<Response> response) mutable {
     const Executor back = guard.get_executor();
     asio::post(back, [this, stream = std::move(stream), guard = std::move(guard),
                       response = std::move(response)]() mutable { finish(stream, std::move(response)); });
   };
-  stream->route->deferred(stream->request, turn_, std::move(answer));
+  stream->route->deferred(stream->request, shard_, std::move(answer));
 }
 
 void Http2Connection::run_on_worker(const StreamPtr& stream) {
-  WorkerPool::Job job = [this, stream, guard = asio::make_work_guard(executor_)](bool run) mutable {
+  WorkerPool::Job job = [this, stream, guard = asio::make_work_guard(shard_.executor())](bool run) mutable {
     Result<Response> response =
         fail(ErrorCode::kUnavailable, "the server has more requests waiting than it can hold",
              "try again in a second");
@@ -332,7 +326,7 @@ void Http2Connection::finish(const StreamPtr& stream, Result<Response> response)
   --running_;
   if (stream->open && response) respond(*stream, std::move(*response));
   if (stream->open && !response) {
-    if (http_status(response.error().code) == 500)
+    if (http_status(response.error().code) == 500 && stream->route != nullptr)
       log_error("http.request_failed", {{"route", stream->route->pattern}, {"error", response.error()}});
     refuse(*stream, response.error());
   }
@@ -378,7 +372,11 @@ void Http2Connection::respond(Stream& stream, Response response) {
 void Http2Connection::close(int32_t id) {
   const auto found = streams_.find(id);
   if (found == streams_.end()) return;
-  found->second->open = false;
+  Stream& stream = *found->second;
+  stream.open = false;
+  if (!stream.complete) leave(stream, PassageEnd::kClientGone);
+  boost::system::error_code ignored;
+  if (stream.upstream) std::ignore = stream.upstream->descriptor.cancel(ignored);
   streams_.erase(found);
   quiet_since_ = std::chrono::steady_clock::now();
 }

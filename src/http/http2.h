@@ -12,6 +12,9 @@
 //      authoriser runs on a worker.
 //   4. Headers of an answer that are named grpc-* go out behind its body.
 //
+// On the door of a gateway a stream is carried to the server that answers it, over HTTP/1.1 and whole
+// (http2_forward.cc).
+//
 // Routes with a streamed body, files and event streams are HTTP/1.1's: such a stream is refused with the code
 // that says so.
 #pragma once
@@ -21,6 +24,7 @@
 #include <memory>
 #include <string>
 
+#include "http/gateway.h"
 #include "http/session.h"
 
 struct nghttp2_session;
@@ -32,8 +36,9 @@ constexpr std::string_view kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 class Http2Connection {
  public:
-  // `wake` is called on the shard's thread when there is something to send.
-  Http2Connection(Site& site, Turn& turn, Executor executor, std::function<void()> wake);
+  // `wake` is called on the shard's thread when there is something to send. `door`: the one it came through;
+  // null for the server's own port.
+  Http2Connection(Site& site, Shard& shard, const std::string* door, std::function<void()> wake);
   ~Http2Connection();
   Http2Connection(const Http2Connection&) = delete;
   Http2Connection& operator=(const Http2Connection&) = delete;
@@ -44,6 +49,8 @@ class Http2Connection {
   IoState pump(Channel& channel);
   // Takes no new streams; those there are go on.
   void end();
+  // The peer has gone: what is still on its way to other servers is given up.
+  void abandon();
 
   bool over() const;
   size_t running() const { return running_; }
@@ -53,7 +60,7 @@ class Http2Connection {
 
  private:
   friend struct Http2Callbacks;
-  struct Stream;
+  struct Stream;                              // http2_stream.h
   using StreamPtr = std::shared_ptr<Stream>;  // shared by the connection and the answer that is awaited
 
   bool add_header(Stream& stream, std::string_view name, std::string_view value);
@@ -62,14 +69,24 @@ class Http2Connection {
   void add_body(Stream& stream, std::string_view bytes);
   void dispatch(const StreamPtr& stream);
   void run_on_worker(const StreamPtr& stream);
+  bool is_passed_on() const { return door_ != nullptr && site_.gateway != nullptr; }
   void finish(const StreamPtr& stream, Result<Response> response);
   void refuse(Stream& stream, const Error& error, int status = 0);
   void respond(Stream& stream, Response response);
   void close(int32_t id);
 
+  // http2_forward.cc
+  Status choose(Stream& stream);
+  void leave(Stream& stream, PassageEnd end);
+  static Task<void> forward(Http2Connection* connection, StreamPtr stream);
+  Task<bool> connect(Stream* stream);
+  Task<Result<Response>> ask(Stream* stream);
+  Task<Result<Response>> read_answer(Stream* stream, Monotonic deadline);
+  Task<IoState> upstream_ready(Stream* stream, IoState want, Monotonic deadline);
+
   Site& site_;
-  Turn& turn_;
-  const Executor executor_;
+  Shard& shard_;
+  const std::string* const door_;
   const std::function<void()> wake_;
   nghttp2_session* session_ = nullptr;  // made and freed here
   std::map<int32_t, StreamPtr> streams_;

@@ -47,7 +47,7 @@ Task<Session::Wait> Session::ready_or_woken(IoState want, Monotonic deadline) {
 Task<void> Session::serve_http2() {
   Timer answered(shard_.executor());
   answered.expires_at(Monotonic::max());
-  Http2Connection connection(site_, shard_, shard_.executor(), [this, &answered] {
+  Http2Connection connection(site_, shard_, door_.get(), [this, &answered] {
     wake();
     answered.cancel();
   });
@@ -56,6 +56,7 @@ Task<void> Session::serve_http2() {
     connection.end();
     connection.pump(channel_);
   }
+  connection.abandon();
   // Their requests are still being worked at.
   while (connection.running() > 0) co_await answered.async_wait(asio::as_tuple(kUseTask));
 }

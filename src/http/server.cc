@@ -19,8 +19,8 @@ class Server::Impl {
 
   Status start() {
     if (site_.options.tls) {
-      SLIPWAY_ASSIGN(site_.tls, TlsContext::for_server(site_.options.tls->certificate, site_.options.tls->key,
-                                                       site_.options.http2));
+      SLIPWAY_ASSIGN(site_.tls,
+                     TlsContext::for_server(site_.options.tls->certificate, site_.options.tls->key));
     }
     SLIPWAY_TRY(site_.handlers.start());
     SLIPWAY_TRY(site_.uploads.start());

@@ -45,6 +45,7 @@ struct ServerOptions {
   // (DNS rebinding); any other listener checks only when there are some.
   std::vector<std::string> allowed_hosts;
   // Also speaks HTTP/2: with TLS to clients that ask for it, without to those that begin with it. For gRPC.
+  // Doors of a gateway speak it anyway.
   bool http2 = false;
   // How long `stop` lets requests in progress go on before it cuts their connections.
   std::chrono::milliseconds grace_to_stop{5000};

@@ -30,8 +30,9 @@ Session::Session(Shard& shard, Site& site, UniqueFd connection, std::shared_ptr<
     : shard_(shard),
       site_(site),
       door_(std::move(door)),
+      http2_(site.options.http2 || (site.gateway != nullptr && door_ != nullptr)),
       descriptor_(shard.executor(), connection.get()),
-      channel_(connection.get(), site.tls ? site.tls->accept(connection.get()) : TlsSession()),
+      channel_(connection.get(), site.tls ? site.tls->accept(connection.get(), http2_) : TlsSession()),
       place_(shard.insert(*this)) {
   connection.release();  // the descriptor's from here on
   ++site_.open_connections;
@@ -64,7 +65,7 @@ void Session::cut_hard() {
 
 Task<void> Session::run() {
   if (channel_.secure() && !co_await handshake()) co_return;
-  if (site_.options.http2 && co_await begins_http2()) {
+  if (http2_ && co_await begins_http2()) {
     co_await serve_http2();
   } else {
     while (co_await serve_one()) {

@@ -108,6 +108,7 @@ class Session {
   Shard& shard_;
   Site& site_;
   const std::shared_ptr<const std::string> door_;  // shared with the door and its other sessions
+  const bool http2_;                               // whether the peer may speak it
   Descriptor descriptor_;
   Channel channel_;
   InputBuffer input_;

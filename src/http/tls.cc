@@ -80,14 +80,21 @@ ssl_ctx_st* new_context(const SSL_METHOD* method) {
   return context;
 }
 
-// The first of the two that the client offers too (ALPN).
-int choose_protocol(SSL*, const unsigned char** out, unsigned char* size, const unsigned char* offered,
-                    unsigned int offered_size, void*) {
-  constexpr std::string_view kOurs = "\x02h2\x08http/1.1";
+// Marks the sessions that may speak HTTP/2.
+void* http2_mark() {
+  static char mark = 0;
+  return &mark;
+}
+
+// The first of ours that the client offers too (ALPN).
+int choose_protocol(SSL* session, const unsigned char** out, unsigned char* size,
+                    const unsigned char* offered, unsigned int offered_size, void*) {
+  constexpr std::string_view kBoth = "\x02h2\x08http/1.1";
+  const std::string_view ours = SSL_get_app_data(session) == http2_mark() ? kBoth : kBoth.substr(3);
   unsigned char* chosen = nullptr;
   const int found =
-      ::SSL_select_next_proto(&chosen, size, reinterpret_cast<const unsigned char*>(kOurs.data()),
-                              static_cast<unsigned>(kOurs.size()), offered, offered_size);
+      ::SSL_select_next_proto(&chosen, size, reinterpret_cast<const unsigned char*>(ours.data()),
+                              static_cast<unsigned>(ours.size()), offered, offered_size);
   *out = chosen;
   return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
@@ -105,8 +112,7 @@ void TlsContext::FreeContext::operator()(ssl_ctx_st* context) const {
   ::SSL_CTX_free(context);
 }
 
-Result<TlsContext> TlsContext::for_server(const std::string& certificate_file, const std::string& key_file,
-                                          bool http2) {
+Result<TlsContext> TlsContext::for_server(const std::string& certificate_file, const std::string& key_file) {
   TlsContext made(new_context(::TLS_server_method()));
   ssl_ctx_st* context = made.context_.get();
   constexpr std::string_view kNext = "give a readable PEM file: --tls-cert and --tls-key";
@@ -117,7 +123,7 @@ Result<TlsContext> TlsContext::for_server(const std::string& certificate_file, c
   if (::SSL_CTX_check_private_key(context) != 1)
     return unusable("the TLS key", key_file,
                     "the key does not belong to the certificate: give the matching pair");
-  if (http2) ::SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
+  ::SSL_CTX_set_alpn_select_cb(context, choose_protocol, nullptr);
   return made;
 }
 
@@ -144,8 +150,9 @@ TlsSession TlsContext::session_on(int fd) const {
   return session;
 }
 
-TlsSession TlsContext::accept(int fd) const {
+TlsSession TlsContext::accept(int fd, bool http2) const {
   TlsSession session = session_on(fd);
+  if (http2) SSL_set_app_data(session.get(), http2_mark());
   ::SSL_set_accept_state(session.get());
   return session;
 }

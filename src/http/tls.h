@@ -15,13 +15,12 @@ namespace slipway::http {
 class TlsContext {
  public:
   // PEM files; kInvalidArgument names the one that cannot be used.
-  // `http2`: clients that offer it get it.
-  static Result<TlsContext> for_server(const std::string& certificate_file, const std::string& key_file,
-                                       bool http2 = false);
+  static Result<TlsContext> for_server(const std::string& certificate_file, const std::string& key_file);
   // Trusts `ca_file`, or the system's store when it is empty.
   static Result<TlsContext> for_client(const std::string& ca_file);
 
-  TlsSession accept(int fd) const;
+  // `http2`: a client that offers it gets it.
+  TlsSession accept(int fd, bool http2) const;
   // Verifies the peer's certificate against `host`, a name or an address.
   TlsSession connect(int fd, const std::string& host) const;
 
