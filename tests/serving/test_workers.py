@@ -6,6 +6,7 @@ import os
 import pickle
 import signal
 import subprocess
+import threading
 
 import pytest
 from support import models, processes
@@ -223,6 +224,54 @@ def test_a_script_that_takes_too_much_memory_fails_alone(tmp_path):
         answer = service.post("/score", b"4000000000")
         assert answer.status in {500, 503}, answer
         assert models.wait_for(lambda: service.post("/score", b"10").status == 200)
+
+
+def test_a_script_that_leaks_is_started_again_when_its_memory_is_used_up(tmp_path):
+    code = """
+import os
+held = []
+def run(data):
+    held.append(bytearray(100 << 20))
+    return os.getpid()
+"""
+    with serve(tmp_path, code, "--worker-memory", "600M") as service:
+        answers = [service.post("/score", b"x") for _ in range(16)]
+        served = [answer.json() for answer in answers if answer.status == 200]
+        failed = [answer for answer in answers if answer.status != 200]
+        assert len(set(served)) > 1, answers
+        assert len(served) > len(failed) > 0, answers
+        assert all(answer.status == 500 and "MemoryError" in answer.json()["message"] for answer in failed)
+
+
+def test_workers_killed_under_load_cost_the_requests_they_had(tmp_path):
+    code = "import os\ndef run(data):\n    return os.getpid()\n"
+    with serve(tmp_path, code, "--workers", 2) as service:
+        stop = threading.Event()
+        statuses = []
+
+        def load():
+            while not stop.is_set():
+                statuses.append(service.post("/score", b"x").status)
+
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            for _ in range(4):
+                pool.submit(load)
+            for _ in range(3):
+                processes.kill_and_wait(service.post("/score", b"x").json(), signal.SIGKILL)
+                models.wait_for(lambda: len(service.children()) == 2)
+            stop.set()
+        assert set(statuses) <= {200, 503}, set(statuses)
+        assert statuses.count(503) <= 3 < statuses.count(200), statuses.count(503)
+
+
+def test_a_log_that_cannot_be_written_does_not_stop_the_service(tmp_path):
+    """A full disk under the log: the server writes nowhere else."""
+    script = tmp_path / "loud.py"
+    script.write_text("def run(data):\n    print('x' * 100_000, flush=True)\n    return 1\n")
+    with open("/dev/full", "wb") as full, models.Service(script, stderr=full) as service:
+        for _ in range(5):
+            assert service.post("/score", b"x").json() == 1
+        assert len(service.children()) == 1
 
 
 def test_a_script_that_cannot_start_is_refused_with_its_own_words(tmp_path):

@@ -38,7 +38,9 @@ def make(folder, *kinds):
 class Service:
     """`slipway serve ARGS` as a process. Its standard error goes to a file."""
 
-    def __init__(self, *args, binary=RELEASE, python=PYTHON, listen="127.0.0.1:0", env=None, timeout=60):
+    def __init__(
+        self, *args, binary=RELEASE, python=PYTHON, listen="127.0.0.1:0", env=None, timeout=60, stderr=None
+    ):
         self.folder = tempfile.TemporaryDirectory(prefix="slw-serve-")
         self.log_path = Path(self.folder.name) / "log"
         with self.log_path.open("wb") as log:
@@ -57,7 +59,7 @@ class Service:
                 },
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
-                stderr=log,
+                stderr=stderr or log,
             )
         line = self.process.stdout.readline()  # ends when the process does
         if not line:

@@ -5,6 +5,7 @@ socket. A frame on it is: the length of a JSON header (4 bytes), the length of w
 endian), the header, the rest. Each frame of the server is answered by one. Works with Python 3.6 and newer.
 """
 
+import contextlib
 import importlib.machinery
 import importlib.util
 import json
@@ -299,7 +300,8 @@ class EntryScript:
             return self.failed(400, "the body is not UTF-8")
         except BaseException as error:  # sys.exit() too: it ends the request, not the service
             traceback.print_exc()
-            return self.failed(500, f"run() raised {type(error).__name__}: {error}")
+            header, parts = self.failed(500, f"run() raised {type(error).__name__}: {error}")
+            return {**header, "spent": is_spent(error)}, parts
         return self.written(result)
 
     @staticmethod
@@ -337,12 +339,38 @@ class EntryScript:
         return {"status": status, "content_type": kind, "headers": pairs}, (body,)
 
 
+def is_spent(error):
+    """Whether the process had better be another: what has leaked stays, and the next request would fail too."""
+    return isinstance(error, MemoryError)
+
+
 # -- the loop ----------------------------------------------------------------------------------------------------
+
+
+class LastingStream:
+    """A stream for people that goes on when it cannot be written: a full disk below a log fails no request."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def write(self, text):
+        try:
+            return self.stream.write(text)
+        except OSError:
+            return len(text)
+
+    def flush(self):
+        with contextlib.suppress(OSError):
+            self.stream.flush()
+
+    def __getattr__(self, name):
+        return getattr(self.stream, name)
 
 
 def main():
     order = json.loads(sys.argv[1])
     sys.argv[1:] = []
+    sys.stdout, sys.stderr = LastingStream(sys.stdout), LastingStream(sys.stderr)
     link = Link(3)
     try:
         model = {"scikit-learn": ScikitModel, "entry-script": EntryScript}[order["kind"]](order)
@@ -364,6 +392,7 @@ def main():
         except BaseException as error:
             traceback.print_exc()
             header, parts = {"error": f"{type(error).__name__}: {error}", "code": "internal"}, ()
+            header["spent"] = is_spent(error)
         link.send(header, *parts)
 
 

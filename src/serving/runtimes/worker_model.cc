@@ -230,13 +230,23 @@ class WorkerModel final : public Model {
       give_up(std::move(worker), frame.error());
       return frame;
     }
-    give_back(std::move(worker));
     std::string failure;
     std::string code;
+    bool spent = false;
     JsonFields fields(frame->header, "a worker's answer");
     fields.optional("error", failure);
     fields.optional("code", code);
-    SLIPWAY_TRY(fields.finish_lenient());
+    fields.optional("spent", spent);
+    const Status read = fields.finish_lenient();
+    if (spent) {
+      give_up(std::move(worker), {.code = ErrorCode::kExhausted,
+                                  .message = "it has used up the memory it may have",
+                                  .next = "",
+                                  .detail = ""});
+    } else {
+      give_back(std::move(worker));
+    }
+    SLIPWAY_TRY(read);
     if (!failure.empty())
       return fail(code == "invalid" ? ErrorCode::kInvalidArgument : ErrorCode::kInternal,
                   fmt::format("the model could not compute: {}", failure));
