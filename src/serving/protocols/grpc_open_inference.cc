@@ -96,7 +96,9 @@ Result<InferRequest> read_request(std::string_view message) {
 }
 
 Result<Tensor> tensor_of(const Input& input, DataType type, std::optional<std::string_view> raw) {
-  if (raw.has_value() == input.contents.has_value())
+  // MLServer's client sends contents without an element beside the raw ones.
+  const bool typed = input.contents && (!raw || !input.contents->empty());
+  if (raw.has_value() == typed)
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("the input '{}' has {} contents", input.name, raw ? "both raw and typed" : "no"),
                 "send either raw_input_contents for all inputs, or contents in each");

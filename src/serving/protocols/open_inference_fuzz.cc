@@ -4,38 +4,14 @@
 #include <cstdlib>
 #include <string>
 
+#include "serving/protocols/model_without_runs.h"
 #include "serving/protocols/open_inference.h"
 
 using namespace slipway;
 using namespace slipway::serving;
 
-namespace {
-
-class Nothing final : public Model {
- public:
-  Nothing() {
-    Signature& signature = signatures_.emplace_back();
-    signature.inputs = {{.name = "x", .type = DataType::kFp32, .shape = Shape{-1, 2}},
-                        {.name = "t", .type = DataType::kBytes, .shape = std::nullopt},
-                        {.name = "b", .type = DataType::kBool, .shape = Shape{-1}}};
-    signature.outputs = {{.name = "y", .type = DataType::kFp32, .shape = Shape{-1}}};
-  }
-  std::string_view runtime() const override { return "none"; }
-  std::string_view platform() const override { return "none"; }
-  const std::vector<Signature>& signatures() const override { return signatures_; }
-  unsigned instances() const override { return 1; }
-  Result<std::unique_ptr<Outputs>> run(size_t, std::span<const SlipwayTensor>, Monotonic) override {
-    return fail(ErrorCode::kUnsupported, "nothing is run here");
-  }
-
- private:
-  std::vector<Signature> signatures_;
-};
-
-}  // namespace
-
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static Nothing model;
+  static ModelWithoutRuns model;
   static Statistics statistics;
   static Batcher batcher(model, {}, 1, statistics);
   static const ServedModel served{
