@@ -49,6 +49,8 @@ Result<int> try_out(Context& context, const ServeOptions& options) {
   if (!options.sample.empty()) {
     SLIPWAY_ASSIGN(trial.sample, read_file(options.sample, options.max_body.bytes));
   }
+  // An entry script may have to fetch something; a model has all it needs with it.
+  if (options.entry.empty()) (void)serving::leave_network();
   auto tried = serving::try_model(trial);
   json::object line;
   if (tried) {

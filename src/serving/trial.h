@@ -26,6 +26,10 @@ struct Trial {
 // may well compute with others; a sample that the user gave is one.
 Result<Trial> try_model(const TrialOptions& options);
 
+// Cuts this process, which has one thread, and all it starts off from every network, where the system lets
+// it: what a model's own code could reach is not to be found out by loading it. False: it does not.
+bool leave_network();
+
 // {"serves": true, "runtime", "signature", "sample_input", "sample_output"[, "note"]}
 json::object to_json(const Trial& trial);
 

@@ -54,9 +54,10 @@ def test_several_models_lie_below_one_folder_and_versions_stay_what_they_were(sl
     for name, text in (("a", "1"), ("a", "22"), ("b", "333")):
         (tmp_path / f"{name}.bin").write_text(text)
         register(slipway, name, tmp_path / f"{name}.bin")
-    job = slipway.folder / "job.yaml"
+    job = tmp_path / "job" / "job.yaml"
+    job.parent.mkdir()
     job.write_text("command: [python3, -c, " + json.dumps(TELL) + "]\nmodels: [a:1, a, b]\n")
-    run = slipway.cli_json("submit", "--file", job)["id"]
+    run = slipway.cli_json("submit", job)["id"]
     told = tell(slipway, run)
     assert told["top"].endswith("/models")
     assert told["files"] == {"a/1/a.bin": 1, "a/2/a.bin": 2, "b/1/b.bin": 3}

@@ -1,6 +1,7 @@
 """Trial loads: a run finds out whether a version serves, and the version's record says so."""
 
 import json
+import socket
 import subprocess
 
 import pytest
@@ -100,18 +101,36 @@ def test_without_a_trial_the_record_says_so_and_one_can_follow(slipway, framewor
     assert slipway.items(f"{W}/runs") == []
 
 
-def test_a_model_that_ends_the_process_is_one_that_does_not_serve(slipway, frameworks, tmp_path):
-    """A pickle is code: it is opened in a process of the trial's run, and nowhere else."""
-    code = (
-        "import pickle, sys\nclass Bomb:\n  def __reduce__(self):\n    import os\n    return os._exit, (7,)\n"
+def pickle_of(path, code):
+    """A pickle whose opening runs the code: a pickle is a program."""
+    script = "import pickle, sys\nclass Bomb:\n  def __reduce__(self):\n    return exec, (sys.argv[1],)\n"
+    script += "sys.stdout.buffer.write(pickle.dumps(Bomb()))"
+    path.write_bytes(
+        subprocess.run([models.PYTHON, "-c", script, code], capture_output=True, check=True).stdout
     )
-    code += "sys.stdout.buffer.write(pickle.dumps(Bomb()))"
-    bomb = subprocess.run([models.PYTHON, "-c", code], capture_output=True, check=True).stdout
-    (tmp_path / "model.pkl").write_bytes(bomb)
-    args = ("bomb", "--local", tmp_path / "model.pkl", "--framework", "scikit-learn", "--env", "frameworks")
-    trial = register(slipway, *args)["trial"]
+    return path
+
+
+def test_a_model_that_ends_the_process_is_one_that_does_not_serve(slipway, frameworks, tmp_path):
+    bomb = pickle_of(tmp_path / "model.pkl", "import os; os._exit(7)")
+    trial = register(
+        *(slipway, "bomb", "--local", bomb, "--framework", "scikit-learn", "--env", "frameworks")
+    )["trial"]
     assert trial["serves"] is False and trial["reason"]
     assert slipway.api("GET", "/api/v1/server")["version"], "the server is untouched"
+
+
+def test_a_model_reaches_no_network_while_it_is_tried(slipway, frameworks, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = listener.getsockname()
+        caller = pickle_of(tmp_path / "model.pkl", f"import socket; socket.create_connection({address!r}, 5)")
+        trial = register(
+            *(slipway, "caller", "--local", caller, "--framework", "scikit-learn", "--env", "frameworks")
+        )["trial"]
+        assert trial["serves"] is False
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
 
 
 def test_a_trial_that_cannot_take_place_leaves_the_question_open(slipway, onnx_models):
