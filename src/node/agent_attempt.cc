@@ -106,6 +106,8 @@ HeldAttempt::Step HeldAttempt::start(const PreparedAttempt& prepared) {
   if (Status written = launch::write_spec(folder_, prepared.spec, *order_); !written)
     return give_up(written.error());
   SLIPWAY_FAILPOINT("agent.after_spec");
+  if (key_.attempt > 1)
+    if (Status noted = note_restored(folder_); !noted) return give_up(noted.error());
   open_account();
   if (Status started = supervisor_.start(prepared.mount_order.get()); !started)
     return give_up(started.error());

@@ -12,6 +12,7 @@ namespace slipway::node {
 namespace {
 
 constexpr const char* kOutputs = "outputs";
+constexpr const char* kRestored = "restored";
 constexpr size_t kSlice = 1000;        // files hashed, sent and reported together
 constexpr size_t kMaxAsked = 100'000;  // paths a job may ask for
 constexpr int kRounds = 3;             // for a file that changes while it is read
@@ -25,12 +26,27 @@ std::vector<FoundFile> with_paths(const std::vector<FoundFile>& files, const Uns
 
 }  // namespace
 
+Status note_restored(const std::filesystem::path& folder) {
+  const UniqueFd work(::open((folder / "work").c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!work) return fail(errno_error(errno, "open the working folder"));
+  std::string lines;
+  for (const FoundFile& file : walk_outputs(work.get(), kOutputs).files)
+    lines += json::serialize(json::object{{"path", file.path},
+                                          {"size", file.stamp.size},
+                                          {"inode", file.stamp.inode},
+                                          {"modified", file.stamp.modified_nanos},
+                                          {"changed", file.stamp.changed_nanos}}) +
+             "\n";
+  return replace_file(folder / kRestored, lines);
+}
+
 OutputKeeper::OutputKeeper(ServerLink& server, AttemptOrder order, std::filesystem::path folder)
     : server_(server),
       order_(std::move(order)),
       folder_(std::move(folder)),
       work_(::open((folder_ / "work").c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) {
   load_asked();
+  load_restored();
 }
 
 void OutputKeeper::load_asked() {
@@ -41,6 +57,26 @@ void OutputKeeper::load_asked() {
     const auto path = parse_json(std::string_view(*text).substr(at, end - at), "a path to keep");
     if (path && path->is_string()) asked_.emplace(path->get_string());
     at = end + 1;
+  }
+}
+
+void OutputKeeper::load_restored() {
+  const auto text = read_file(folder_ / kRestored);
+  if (!text) return;
+  for (size_t at = 0; at < text->size();) {
+    const size_t end = std::min(text->find('\n', at), text->size());
+    const auto line = parse_json_object(std::string_view(*text).substr(at, end - at), "a restored file");
+    at = end + 1;
+    if (!line) continue;
+    std::string path;
+    FileStamp stamp;
+    JsonFields fields(*line, "a restored file");
+    fields.required("path", path);
+    fields.required("size", stamp.size);
+    fields.required("inode", stamp.inode);
+    fields.required("modified", stamp.modified_nanos);
+    fields.required("changed", stamp.changed_nanos);
+    if (fields.finish()) kept_.insert_or_assign(std::move(path), stamp);
   }
 }
 

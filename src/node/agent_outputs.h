@@ -3,7 +3,9 @@
 //  1. A file is reported to the server only after its bytes are stored there.
 //  2. A file that was kept and written again is kept again; the server has the last one.
 //  3. What cannot be kept is reported with the reason, and never keeps a run from ending.
-//  4. Files the job asked for survive a restart of the agent: they stand in `keep` in the attempt's
+//  4. Files that were there from the beginning, since an earlier attempt had left them, are not kept again
+//     unless they are written: of several nodes only the one that goes on with a file has the last of it.
+//  5. Files the job asked for survive a restart of the agent: they stand in `keep` in the attempt's
 //     folder before the journal that asks for them is acknowledged.
 //
 // `ask` may be called from any thread; the others from one at a time.
@@ -26,6 +28,9 @@
 
 namespace slipway::node {
 
+// Before the job starts: notes which files ./outputs has by then, for the keepers to come.
+Status note_restored(const std::filesystem::path& folder);
+
 class OutputKeeper {
  public:
   // `folder`: the attempt's. The link outlives the keeper.
@@ -45,6 +50,7 @@ class OutputKeeper {
 
  private:
   void load_asked();
+  void load_restored();
   std::vector<FoundFile> asked_files(std::vector<SkippedFile>& skipped);
   Result<std::vector<SkippedFile>> keep_slice(const std::vector<FoundFile>& files);
   std::vector<HashedFile> hash(const std::vector<FoundFile>& files, std::vector<SkippedFile>& skipped);

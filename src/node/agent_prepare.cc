@@ -76,6 +76,26 @@ Status place_snapshot(const AttemptSite& site, const AttemptOrder& order, const 
               placed.error().next);
 }
 
+Status place_outputs(const AttemptSite& site, const AttemptOrder& order, const std::filesystem::path& work,
+                     AttemptSignals& signals, PreparationLog& log) {
+  size_t files = 0;
+  const Status placed = signals.insist(
+      [&]() -> Status {
+        SLIPWAY_ASSIGN(files, site.snapshots.place_outputs(order, work));
+        return {};
+      },
+      [&] { return !signals.canceled(); });
+  if (!placed)
+    return fail(
+        placed.error().code,
+        fmt::format("the outputs of the earlier attempts could not be placed: {}", placed.error().message),
+        placed.error().next);
+  if (files > 0)
+    log.note("outputs", fmt::format("going on from {} {} that earlier attempts left in ./outputs", files,
+                                    files == 1 ? "file" : "files"));
+  return {};
+}
+
 // Where each model is: the file or folder that is all of it, or the folder that holds its several.
 Result<std::map<std::string, std::string>> place_models(const AttemptSite& site, const AttemptOrder& order,
                                                         const std::filesystem::path& folder,
@@ -110,6 +130,8 @@ Result<PreparedAttempt> prepare_attempt(const AttemptSite& site, const AttemptOr
   if (standing == Standing::kOrdered)
     SLIPWAY_TRY(place_snapshot(site, order, {.digest = order.job.snapshot, .what = "the code of the run"},
                                folder / "work", signals));
+  if (standing == Standing::kOrdered && order.key.attempt > 1)
+    SLIPWAY_TRY(place_outputs(site, order, folder / "work", signals, log));
   SLIPWAY_ASSIGN(auto models, place_models(site, order, folder, signals, log));
   SLIPWAY_ASSIGN(PlacedInputs inputs, site.inputs.place(order, folder, signals, log));
   SLIPWAY_ASSIGN(auto outputs, DataOutputs::make(order, folder));

@@ -26,6 +26,10 @@ class SnapshotPlacer {
   // are not fetched again. kUnauthenticated and kNotFound: the run's token or the snapshot is gone for good.
   Status place(const AttemptOrder& order, const std::string& digest, const std::filesystem::path& folder);
 
+  // What earlier attempts of the run have left in ./outputs, put into the working folder of this one: a job
+  // goes on from its checkpoints. One try; gives the number of files.
+  Result<size_t> place_outputs(const AttemptOrder& order, const std::filesystem::path& work);
+
  private:
   // The manifest, with all that it names in the cache.
   Result<snapshot::Manifest> fetch(const WorkspaceName& workspace, const std::string& digest,
