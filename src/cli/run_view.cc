@@ -118,6 +118,17 @@ std::string outputs_text(const json::object& run) {
   return text;
 }
 
+void add_attempt_facts(Facts& facts, const json::object& run, const json::object& job) {
+  const int64_t preemptions = integer_at(run, "preemptions");
+  const int64_t attempt = integer_at(run, "attempt", 1) - preemptions;  // those that gave way do not count
+  if (attempt > 1)
+    facts.add("attempt", fmt::format("{} of {}", attempt, integer_at(job, "max_attempts", attempt)));
+  if (preemptions > 0)
+    facts.add("gave way", preemptions == 1 ? "once" : fmt::format("{} times", preemptions));
+  if (has_value(run, "gives_way_to"))
+    facts.add("gives way to", text_at(run, "gives_way_to"), Colour::kYellow);
+}
+
 // What a job asks of its nodes; an interactive run has none.
 void add_job_facts(Facts& facts, const json::object& run, const json::object& job) {
   facts.add("command", join_words(texts_at(job, "command")));
@@ -136,9 +147,9 @@ void add_job_facts(Facts& facts, const json::object& run, const json::object& jo
     facts.add("models", lines_of(array_at(models, "used")));
   const double timeout = number_at(job, "timeout_seconds").value_or(0);
   if (timeout > 0) facts.add("time limit", duration_text(timeout));
-  const int64_t attempt = integer_at(run, "attempt", 1);
-  if (attempt > 1)
-    facts.add("attempt", fmt::format("{} of {}", attempt, integer_at(job, "max_attempts", attempt)));
+  if (const std::string priority = text_at(job, "priority"); !priority.empty() && priority != "normal")
+    facts.add("priority", priority);
+  add_attempt_facts(facts, run, job);
 }
 
 void add_family_facts(Facts& facts, const json::object& run) {

@@ -68,17 +68,20 @@ std::string url_of(std::string_view scheme, const std::string& address, uint16_t
   return fmt::format("{}://{}{}{}:{}", scheme, six ? "[" : "", address, six ? "]" : "", port);
 }
 
-// The times of the liveness rules, which tests and impatient sites shorten: SLIPWAY_HEARTBEAT,
-// SLIPWAY_SILENCE, SLIPWAY_GRACE, each a duration such as "5s".
+// The times of the liveness rules and of ageing, which tests and impatient sites shorten: SLIPWAY_HEARTBEAT,
+// SLIPWAY_SILENCE, SLIPWAY_GRACE, SLIPWAY_AGEING, each a duration such as "5s".
 Result<runs::LivenessTimes> liveness_times() {
   runs::LivenessTimes times;
   for (const auto& [name, target] :
        {std::pair{"SLIPWAY_HEARTBEAT", &times.heartbeat}, std::pair{"SLIPWAY_SILENCE", &times.silence},
-        std::pair{"SLIPWAY_GRACE", &times.grace}}) {
+        std::pair{"SLIPWAY_GRACE", &times.grace}, std::pair{"SLIPWAY_AGEING", &times.ageing}}) {
     const char* text = std::getenv(name);
     if (text == nullptr) continue;
     SLIPWAY_ASSIGN(*target, parse_duration(text));
   }
+  if (times.ageing <= Duration::zero())
+    return fail(ErrorCode::kInvalidArgument, "SLIPWAY_AGEING is no time in which a waiting run could rise",
+                "give it a duration such as 30m");
   return times;
 }
 

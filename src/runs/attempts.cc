@@ -34,6 +34,14 @@ const ExitStatus& decisive_exit(const std::vector<Part>& parts) {
   return found != nullptr ? *found : *parts.front().exit;
 }
 
+// Of a run that was told to give way: the exit that says that it did. What its other ranks did meanwhile came
+// of that. Null: all of it had ended by itself before.
+const ExitStatus* stopped_exit(const std::vector<Part>& parts) {
+  for (const Part& part : parts)
+    if (part.exit->canceled) return &*part.exit;
+  return nullptr;
+}
+
 std::string sentence_of(const ExitStatus& exit) {
   if (!exit.reason.empty()) return exit.reason;
   if (exit.signal != 0) return fmt::format("ended by signal {}", exit.signal);
@@ -184,13 +192,15 @@ Status Attempts::finished(const NodeId& node, const AttemptKey& key) {
       return {};
 
     SLIPWAY_ASSIGN(Run run, load_run(writer, key.run));
-    const ExitStatus& exit = decisive_exit(parts);
+    const ExitStatus* const stopped = run.gives_way_to ? stopped_exit(parts) : nullptr;
+    const ExitStatus& exit = stopped != nullptr ? *stopped : decisive_exit(parts);
     run.exit_code = exit.code;
-    auto verdict =
-        orchestrator_.transitions().apply(writer, run,
-                                          {.kind = EventKind::kFinished,
-                                           .reason = sentence_of(exit),
-                                           .outcome = exit.good() ? Outcome::kSuccess : Outcome::kFailure});
+    auto verdict = orchestrator_.transitions().apply(writer, run,
+                                                     {.kind = EventKind::kFinished,
+                                                      .reason = sentence_of(exit),
+                                                      .outcome = stopped != nullptr ? Outcome::kStopped
+                                                                 : exit.good()      ? Outcome::kSuccess
+                                                                                    : Outcome::kFailure});
     if (!verdict) return fail(std::move(verdict).error());
     return run.state == RunState::kCompleted ? register_outputs(writer, run, clock_.now()) : Status();
   });

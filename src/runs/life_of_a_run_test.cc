@@ -73,8 +73,9 @@ class LifeOfARun : public testing::Test {
   }
   ~LifeOfARun() override { orchestrator_.stop(); }
 
-  RunRecord submit(int nodes = 1, std::string key = "") {
+  RunRecord submit(int nodes = 1, std::string key = "", JobPriority priority = JobPriority::kNormal) {
     Job job;
+    job.priority = priority;
     job.compute = ClusterName("cpu");
     job.command = {"true"};
     job.nodes = nodes;
@@ -118,9 +119,11 @@ class LifeOfARun : public testing::Test {
     return found;
   }
 
-  std::string journal_of(int exit_code) {
+  std::string journal_of(int exit_code, const std::string& stopped_because = "") {
     ExitStatus exit;
     exit.code = exit_code;
+    exit.canceled = !stopped_because.empty();
+    exit.reason = stopped_because;
     exit.ended = clock_.now();
     std::string bytes;
     bytes += journal::encode_record(Kind::kPhase, 1, clock_.now(), R"({"phase":"running"})");
@@ -275,6 +278,65 @@ TEST_F(LifeOfARun, ARunOfTwoNodesStartsOnBothAndFailsWithTheFirstBadRank) {
   for (const Part& part : both) ASSERT_TRUE(attempts_.finished(part.node, part.key));
   EXPECT_EQ(state(run.id), RunState::kFailed);
   EXPECT_EQ(now(run.id).exit_code, 3);
+}
+
+TEST_F(LifeOfARun, ALowRunGivesWayWaitsAgainAndLosesNoAttempt) {
+  const RunRecord low = submit(2, "", JobPriority::kLow);
+  bring_up(2);
+  ASSERT_TRUE(eventually([&] { return state(low.id) == RunState::kPreparing; }));
+  const RunRecord normal = submit();
+  ASSERT_TRUE(eventually([&] { return now(low.id).gives_way_to == normal.id; }));
+  EXPECT_EQ(state(low.id), RunState::kPreparing);
+  EXPECT_EQ(orchestrator_.why_waiting(now(normal.id)), low.id.str() + " is ending to give way to this run");
+  const std::vector<Part> both = parts(low.id);
+  for (const Part& part : both) {
+    ASSERT_TRUE(part.cancel);
+    EXPECT_EQ(part.cancel->reason, "gives way to " + normal.id.str() + " (priority normal)");
+    ASSERT_TRUE(attempts_.claim(part.node, part.key));
+  }
+  // One rank was stopped, the other one failed when the first was gone.
+  ASSERT_TRUE(attempts_.take_journal(both[0].node, both[0].key, 0, journal_of(143, both[0].cancel->reason)));
+  ASSERT_TRUE(attempts_.take_journal(both[1].node, both[1].key, 0, journal_of(1)));
+  EXPECT_EQ(state(normal.id), RunState::kQueued);
+  for (const Part& part : both) ASSERT_TRUE(attempts_.finished(part.node, part.key));
+  ASSERT_TRUE(eventually([&] { return state(normal.id) == RunState::kPreparing; }));
+  const RunRecord waits = now(low.id);
+  EXPECT_EQ(waits.state, RunState::kQueued);
+  EXPECT_EQ(waits.preemptions, 1);
+  EXPECT_FALSE(waits.gives_way_to || waits.exit_code || waits.started_at);
+  EXPECT_EQ(waits.waiting_since, low.submitted_at);
+  expect_history_matches(low.id);
+  expect_history_matches(normal.id);
+  run_to_its_end(normal.id, 0);
+  ASSERT_TRUE(eventually([&] { return state(low.id) == RunState::kPreparing; }));
+  EXPECT_EQ(now(low.id).attempt, 2);
+  clock_.advance(631s);  // its nodes are lost, on the first of two attempts that count
+  ASSERT_TRUE(eventually([&] { return state(low.id) == RunState::kQueued; }));
+}
+
+TEST_F(LifeOfARun, ARunThatEndsByItselfBeforeItHearsOfGivingWayHasEnded) {
+  const RunRecord low = submit(2, "", JobPriority::kLow);
+  bring_up(2);
+  ASSERT_TRUE(eventually([&] { return state(low.id) == RunState::kPreparing; }));
+  const RunRecord normal = submit();
+  ASSERT_TRUE(eventually([&] { return now(low.id).gives_way_to == normal.id; }));
+  run_to_its_end(low.id, 0);
+  EXPECT_EQ(state(low.id), RunState::kCompleted);
+  EXPECT_EQ(now(low.id).preemptions, 0);
+}
+
+TEST_F(LifeOfARun, AfterARestartItIsKnownWhoGivesWayToWhom) {
+  const RunRecord low = submit(2, "", JobPriority::kLow);
+  bring_up(2);
+  ASSERT_TRUE(eventually([&] { return state(low.id) == RunState::kPreparing; }));
+  const RunRecord normal = submit();
+  ASSERT_TRUE(eventually([&] { return now(low.id).gives_way_to == normal.id; }));
+  orchestrator_.stop();
+  compute::NodeRegistry nodes(clock_, 15s);
+  Orchestrator again(store_.database(), nodes, clock_, notifier_, {});
+  ASSERT_TRUE(again.load());
+  EXPECT_EQ(again.why_waiting(now(normal.id)), low.id.str() + " is ending to give way to this run");
+  EXPECT_TRUE(parts(low.id).front().cancel);  // the order to end it is there to be sent
 }
 
 TEST_F(LifeOfARun, ACanceledWaitingRunIsNeverPlaced) {

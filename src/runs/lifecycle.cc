@@ -27,6 +27,7 @@ constexpr std::array kTable{
     Rule{kPreparing, kPreparationFailed, Guard::kAlways, kFailed, kEnd},
     Rule{kPreparing, kCancelAsked, Guard::kAlways, kCancelRequested, kCancelAttempt},
     Rule{kPreparing, kSilent, Guard::kAlways, kNotResponding, kNoEffect},
+    Rule{kPreparing, kPreemptionAsked, Guard::kAlways, kPreparing, kCancelAttempt},
     Rule{kPreparing, kNodeLost, Guard::kAttemptsLeft, kQueued, kEnd | kEnqueue},
     Rule{kPreparing, kNodeLost, Guard::kNoAttemptLeft, kFailed, kEnd},
 
@@ -36,6 +37,7 @@ constexpr std::array kTable{
     Rule{kStarting, kPreparationFailed, Guard::kAlways, kFailed, kEnd},
     Rule{kStarting, kCancelAsked, Guard::kAlways, kCancelRequested, kCancelAttempt},
     Rule{kStarting, kSilent, Guard::kAlways, kNotResponding, kNoEffect},
+    Rule{kStarting, kPreemptionAsked, Guard::kAlways, kStarting, kCancelAttempt},
     Rule{kStarting, kNodeLost, Guard::kAttemptsLeft, kQueued, kEnd | kEnqueue},
     Rule{kStarting, kNodeLost, Guard::kNoAttemptLeft, kFailed, kEnd},
 
@@ -48,11 +50,15 @@ constexpr std::array kTable{
     Rule{kRunning, kClosed, Guard::kInteractive, kCompleted, kNoEffect},
     Rule{kRunning, kGivenUp, Guard::kInteractive, kFailed, kNoEffect},
     Rule{kRunning, kSilent, Guard::kAlways, kNotResponding, kNoEffect},
+    Rule{kRunning, kPreemptionAsked, Guard::kOnNodes, kRunning, kCancelAttempt},
     Rule{kRunning, kNodeLost, Guard::kAttemptsLeft, kQueued, kEnd | kEnqueue},
     Rule{kRunning, kNodeLost, Guard::kNoAttemptLeft, kFailed, kEnd},
 
     Rule{kFinalizing, kFinished, Guard::kSucceeded, kCompleted, kFenceAttempt},
     Rule{kFinalizing, kFinished, Guard::kDidNotSucceed, kFailed, kFenceAttempt},
+    // A script that ended by itself before it heard of it has ended as it has; one that was stopped goes on
+    // later.
+    Rule{kFinalizing, kFinished, Guard::kGaveWay, kQueued, kFenceAttempt | kEnqueue},
     Rule{kFinalizing, kSilent, Guard::kAlways, kNotResponding, kNoEffect},
     // The script has ended, but its outputs are gone with the node: only another attempt brings them.
     Rule{kFinalizing, kNodeLost, Guard::kAttemptsLeft, kQueued, kEnd | kEnqueue},
@@ -66,17 +72,32 @@ constexpr std::array kTable{
 
     Rule{kNotResponding, kHeardAgain, Guard::kAlways, std::nullopt, kNoEffect},
     Rule{kNotResponding, kCancelAsked, Guard::kAlways, kCancelRequested, kCancelAttempt},
+    Rule{kNotResponding, kPreemptionAsked, Guard::kAlways, kNotResponding, kCancelAttempt},
     Rule{kNotResponding, kNodeLost, Guard::kAttemptsLeft, kQueued, kEnd | kEnqueue},
     Rule{kNotResponding, kNodeLost, Guard::kNoAttemptLeft, kFailed, kEnd},
 };
+
+bool gave_way(const RunFacts& run, const Event& event) {
+  return run.gives_way && event.outcome == Outcome::kStopped;
+}
+
+// Starts that count, the next one included.
+int next_start(const RunFacts& run) {
+  return run.attempt - run.preemptions + 1;
+}
+
+bool attempts_left(const RunFacts& run) {
+  return run.gives_way || next_start(run) <= run.max_attempts;
+}
 
 bool holds(Guard guard, const RunFacts& run, const Event& event) {
   switch (guard) {
     case Guard::kAlways: return true;
     case Guard::kSucceeded: return event.outcome == Outcome::kSuccess;
-    case Guard::kDidNotSucceed: return event.outcome != Outcome::kSuccess;
-    case Guard::kAttemptsLeft: return run.attempt < run.max_attempts;
-    case Guard::kNoAttemptLeft: return run.attempt >= run.max_attempts;
+    case Guard::kDidNotSucceed: return event.outcome != Outcome::kSuccess && !gave_way(run, event);
+    case Guard::kGaveWay: return gave_way(run, event);
+    case Guard::kAttemptsLeft: return attempts_left(run);
+    case Guard::kNoAttemptLeft: return !attempts_left(run);
     case Guard::kOnNodes: return !run.interactive;
     case Guard::kInteractive: return run.interactive;
   }
@@ -88,6 +109,7 @@ std::string_view words_of(Guard guard) {
     case Guard::kAlways: return "";
     case Guard::kSucceeded: return " (succeeded)";
     case Guard::kDidNotSucceed: return " (failed)";
+    case Guard::kGaveWay: return " (gave way)";
     case Guard::kAttemptsLeft: return " (attempts left)";
     case Guard::kNoAttemptLeft: return " (no attempt left)";
     case Guard::kOnNodes: return " (on nodes)";
@@ -98,9 +120,11 @@ std::string_view words_of(Guard guard) {
 
 // The sentence for the time line, where the event alone does not say it.
 std::string reason_for(const RunFacts& run, const Event& event, RunState next) {
+  if (run.gives_way && next == kQueued)
+    return fmt::format("{}; it goes on from its outputs when there is room", event.reason);
   if (event.kind != kNodeLost) return event.reason;
   if (next == kQueued)
-    return fmt::format("{}; trying again (attempt {} of {})", event.reason, run.attempt + 1,
+    return fmt::format("{}; trying again (attempt {} of {})", event.reason, next_start(run),
                        run.max_attempts);
   if (next == kFailed) return fmt::format("{} on the last of {} attempts", event.reason, run.max_attempts);
   return event.reason;
@@ -142,6 +166,7 @@ std::string_view to_text(EventKind kind) {
     case kSilent: return "silent";
     case kHeardAgain: return "heard-again";
     case kNodeLost: return "node-lost";
+    case kPreemptionAsked: return "preemption-asked";
     case kOpened: return "opened";
     case kClosed: return "closed";
     case kGivenUp: return "given-up";

@@ -33,26 +33,32 @@ enum class EventKind {
   kSilent,             // no heartbeat for the silence limit
   kHeardAgain,         // the node is back
   kNodeLost,           // the node was silent for the whole grace, or no longer has the run
+  kPreemptionAsked,    // a run of a higher rank needs its nodes
   kOpened,             // a client has begun an interactive run
   kClosed,             // the client says that it is done
   kGivenUp,            // the client says that it failed
 };
 
 inline constexpr EventKind kAllEventKinds[] = {
-    EventKind::kAccepted,    EventKind::kPlaced, EventKind::kPrepared,   EventKind::kStarted,
-    EventKind::kRankFailed,  EventKind::kExited, EventKind::kFinished,   EventKind::kPreparationFailed,
-    EventKind::kCancelAsked, EventKind::kSilent, EventKind::kHeardAgain, EventKind::kNodeLost,
-    EventKind::kOpened,      EventKind::kClosed, EventKind::kGivenUp,
+    EventKind::kAccepted,        EventKind::kPlaced, EventKind::kPrepared,   EventKind::kStarted,
+    EventKind::kRankFailed,      EventKind::kExited, EventKind::kFinished,   EventKind::kPreparationFailed,
+    EventKind::kCancelAsked,     EventKind::kSilent, EventKind::kHeardAgain, EventKind::kNodeLost,
+    EventKind::kPreemptionAsked, EventKind::kOpened, EventKind::kClosed,     EventKind::kGivenUp,
 };
 
 std::string_view to_text(EventKind kind);  // "accepted", as stored and shown
 
-enum class Outcome { kSuccess, kFailure };
+enum class Outcome {
+  kSuccess,
+  kFailure,
+  kStopped,  // told to end, and ended
+};
 
 struct Event {
   EventKind kind = EventKind::kAccepted;
   std::string reason;                   // a sentence for the time line; may be empty
   Outcome outcome = Outcome::kSuccess;  // for kFinished: how the processes ended
+  RunId by = {};                        // for kPreemptionAsked: the run that needs its nodes
 };
 
 // What a transition asks for, besides the new state.
@@ -72,6 +78,8 @@ struct RunFacts {
   RunState resume_state = RunState::kRunning;  // where a run that does not respond goes back to
   int attempt = 0;
   int max_attempts = 1;
+  int preemptions = 0;       // attempts that ended by giving way: they use up none of those it has
+  bool gives_way = false;    // was asked to
   bool interactive = false;  // no node carries it out
 };
 
@@ -96,6 +104,7 @@ enum class Guard {
   kAlways,
   kSucceeded,
   kDidNotSucceed,
+  kGaveWay,
   kAttemptsLeft,
   kNoAttemptLeft,
   kOnNodes,

@@ -77,6 +77,43 @@ TEST(Lifecycle, ALostNodeIsTriedAgainUntilTheAttemptsAreUsedUp) {
   EXPECT_EQ(decide(run_in(kNotResponding, 3, 3), event(kNodeLost)).next, kFailed);
 }
 
+TEST(Lifecycle, ARunThatIsToGiveWayIsToldToEndAndStaysWhereItIs) {
+  for (const RunState state : {kPreparing, kStarting, kRunning, kNotResponding}) {
+    const Decision asked = decide(run_in(state), event(kPreemptionAsked));
+    EXPECT_EQ(asked.verdict, Verdict::kStay) << to_text(state);
+    EXPECT_EQ(asked.effects, kCancelAttempt) << to_text(state);
+  }
+  for (const RunState state : {kNotStarted, kQueued, kFinalizing, kCancelRequested})
+    EXPECT_EQ(decide(run_in(state), event(kPreemptionAsked)).verdict, Verdict::kIgnore) << to_text(state);
+}
+
+TEST(Lifecycle, ARunThatGaveWayWaitsAgainUnlessItHadEndedByItself) {
+  RunFacts run = run_in(kFinalizing, 1, 1);
+  run.gives_way = true;
+  const Decision waits = decide(run, event(kFinished, Outcome::kStopped));
+  EXPECT_EQ(waits.next, kQueued);
+  EXPECT_EQ(waits.effects, kFenceAttempt | kEnqueue);
+  EXPECT_EQ(waits.reason, "because; it goes on from its outputs when there is room");
+  EXPECT_EQ(decide(run, event(kFinished, Outcome::kSuccess)).next, kCompleted);
+  EXPECT_EQ(decide(run, event(kFinished, Outcome::kFailure)).next, kFailed);
+  run.state = kRunning;
+  EXPECT_EQ(decide(run, event(kNodeLost)).next, kQueued);
+  EXPECT_EQ(decide(run, event(kCancelAsked)).next, kCancelRequested);
+  run.gives_way = false;
+  run.state = kFinalizing;
+  EXPECT_EQ(decide(run, event(kFinished, Outcome::kStopped)).next, kFailed);
+}
+
+TEST(Lifecycle, AttemptsThatGaveWayUseUpNone) {
+  RunFacts run = run_in(kRunning, 4, 2);
+  run.preemptions = 3;
+  const Decision again = decide(run, event(kNodeLost));
+  EXPECT_EQ(again.next, kQueued);
+  EXPECT_THAT(again.reason, testing::HasSubstr("attempt 2 of 2"));
+  run.preemptions = 2;
+  EXPECT_EQ(decide(run, event(kNodeLost)).next, kFailed);
+}
+
 TEST(Lifecycle, ARunThatWasSilentGoesBackToWhereItWas) {
   RunFacts run = run_in(kNotResponding);
   run.resume_state = kFinalizing;

@@ -16,7 +16,12 @@ using compute::ClusterKey;
 namespace {
 
 compute::WaitingRun waiting(const Run& run) {
-  return {.seq = run.seq, .run = run.id, .asked = run.job.resources, .nodes = run.job.nodes};
+  return {.seq = run.seq,
+          .run = run.id,
+          .asked = run.job.resources,
+          .nodes = run.job.nodes,
+          .priority = run.job.priority,
+          .since = run.waiting_since};
 }
 
 ClusterKey key_of(const Run& run) {
@@ -31,7 +36,7 @@ Orchestrator::Orchestrator(store::Database& database, compute::NodeRegistry& nod
       nodes_(nodes),
       clock_(clock),
       times_(times),
-      transitions_(clock, notifier, *this),
+      transitions_(clock, notifier, *this, times.ageing),
       notifier_(notifier),
       machine_(compute::detect_machine()) {}
 
@@ -72,10 +77,13 @@ Status Orchestrator::load() {
           clusters_.contains(node.cluster);  // else its cluster was deleted: the engine clears it away
       if (wanted) nodes_.add(node);
     }
+    SLIPWAY_ASSIGN(const auto parts, open_parts(reader));
+    std::map<RunId, std::vector<Part>> parts_of;
+    for (const Part& part : parts) parts_of[part.key.run].push_back(part);
     SLIPWAY_TRY(for_each_active(reader, [&](const Run& run) {
       if (run.state == RunState::kQueued) run_waits(run);
+      if (const auto held = parts_of.find(run.id); held != parts_of.end()) run_placed(run, held->second);
     }));
-    SLIPWAY_ASSIGN(const auto parts, open_parts(reader));
     for (const Part& part : parts) {
       const auto held = nodes_.reserve(part.key, {part.node, part.granted, part.gpu_indices});
       if (!held)
@@ -119,6 +127,8 @@ void Orchestrator::let_cluster_go(const ClusterKey& key) {
 compute::ClusterView Orchestrator::view_of(const Cluster& cluster) const {
   compute::ClusterView view = compute::cluster_view(cluster.spec, machine_);
   view.start_problem = cluster.start_problem;
+  view.moment = {.now = clock_.now(), .ageing = times_.ageing};
+  view.use = machine_use();
   return view;
 }
 
@@ -147,6 +157,9 @@ std::string Orchestrator::why_waiting(const Run& run) const {
   const std::lock_guard lock(mutex_);
   const auto found = clusters_.find(key_of(run));
   if (found == clusters_.end()) return fmt::format("cluster '{}' does not exist any more", run.job.compute);
+  for (const auto& [other, cluster] : clusters_)
+    for (const auto& [id, held] : cluster.held)
+      if (held.gives_way_to == run.id) return fmt::format("{} is ending to give way to this run", id);
   return compute::why(found->second.queue, run.seq, views, view_of(found->second));
 }
 
@@ -164,13 +177,6 @@ void Orchestrator::run_waits_no_more(const Run& run) {
   const auto found = clusters_.find(key_of(run));
   if (found == clusters_.end()) return;
   if (found->second.queue.remove(run.seq)) wake(key_of(run));
-}
-
-void Orchestrator::attempt_is_over(const Run& run) {
-  for (int rank = 0; rank < run.job.nodes; ++rank)
-    nodes_.release({.run = run.id, .attempt = run.attempt, .rank = rank});
-  const std::lock_guard lock(mutex_);
-  wake(key_of(run));
 }
 
 void Orchestrator::loop() {
@@ -203,12 +209,17 @@ void Orchestrator::loop() {
 }
 
 std::optional<Monotonic> Orchestrator::tend(const ClusterKey& key) {
-  const bool carried_out = dispatch(key);
+  const bool carried_out = dispatch(key) && make_way(key);
   auto again = autoscale(key);
-  if (!carried_out) {
-    const Monotonic soon = clock_.monotonic() + std::chrono::seconds(1);
-    again = again ? std::min(*again, soon) : soon;
-  }
+  const auto ask_within = [&](Duration time) {
+    const Monotonic then = clock_.monotonic() + time;
+    again = again ? std::min(*again, then) : then;
+  };
+  if (!carried_out) ask_within(std::chrono::seconds(1));
+  // With time alone runs rise, and others may be told to give way.
+  if (queued_runs(key) > 0)
+    ask_within(
+        std::clamp<Duration>(times_.ageing / 8, std::chrono::milliseconds(100), std::chrono::minutes(1)));
   return again;
 }
 

@@ -7,7 +7,9 @@
 //   2. A run is ordered to a node only inside the transaction that makes it Preparing; what was set aside for
 //   an order
 //      that did not commit is released.
-//   3. Everything kept here can be read again from the store: `start` does.
+//   3. Everything kept here can be read again from the store: `load` does.
+//   4. A run is told to give way inside one transaction with the orders for its nodes to end it; a server
+//      that dies after that finds both, and one that dies before has asked nobody.
 // One thread of its own (the loop); the other members may be called from any thread.
 #pragma once
 
@@ -26,7 +28,9 @@
 #include "compute/cluster.h"
 #include "compute/engine.h"
 #include "compute/node_registry.h"
+#include "compute/preemption.h"
 #include "compute/scheduler.h"
+#include "compute/standing.h"
 #include "compute/waiting_runs.h"
 #include "runs/transitions.h"
 #include "store/database.h"
@@ -37,6 +41,7 @@ struct LivenessTimes {
   Duration heartbeat = std::chrono::seconds(5);
   Duration silence = std::chrono::seconds(30);  // then NotResponding
   Duration grace = std::chrono::minutes(10);    // then lost, and tried again elsewhere
+  Duration ageing = compute::kDefaultAgeing;    // of runs that wait: see compute/standing.h
 };
 
 class Orchestrator final : public TransitionObserver {
@@ -80,6 +85,8 @@ class Orchestrator final : public TransitionObserver {
 
   void run_waits(const Run& run) override;
   void run_waits_no_more(const Run& run) override;
+  void run_placed(const Run& run, const std::vector<Part>& parts) override;
+  void attempt_moved(const Run& run) override;
   void attempt_is_over(const Run& run) override;
 
  private:
@@ -87,6 +94,7 @@ class Orchestrator final : public TransitionObserver {
     compute::ClusterSpec spec;
     compute::NodeSize size;
     compute::WaitingRuns queue;
+    std::map<RunId, compute::HeldRun> held;  // those that have its nodes
     compute::StartBackoff backoff;
     std::string start_problem;
     bool removing = false;
@@ -97,6 +105,10 @@ class Orchestrator final : public TransitionObserver {
   std::optional<Monotonic> tend(const compute::ClusterKey& key);
   bool dispatch(const compute::ClusterKey& key);
   Status place(const compute::ClusterKey& key, const std::vector<compute::Placement>& placements);
+  bool make_way(const compute::ClusterKey& key);
+  std::vector<compute::Candidate> candidates_for(const compute::ClusterKey& key) const;
+  compute::MachineUse machine_use() const;
+  bool machine_is_shared() const;
   std::optional<Monotonic> autoscale(const compute::ClusterKey& key);
   void start_nodes(const compute::ClusterKey& key, int count);
   void drain_node(const NodeId& node);

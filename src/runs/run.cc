@@ -74,6 +74,8 @@ json::object to_json(const Run& run, Timestamp now, const std::string& waiting_b
       {"state", to_text(run.state)},
       {"phase", phase_of(run.state)},
       {"attempt", run.attempt},
+      {"preemptions", run.preemptions},
+      {"gives_way_to", id_or_null(run.gives_way_to)},
       {"job", to_json(run.job)},
       {"submitted_at", to_iso8601(run.submitted_at)},
       {"started_at", time_or_null(run.started_at)},

@@ -45,7 +45,10 @@ struct Run {
   RunKind kind = RunKind::kJob;
   RunState state = RunState::kNotStarted;
   RunState resume_state = RunState::kRunning;
-  int attempt = 0;  // 0 until it is placed for the first time
+  int attempt = 0;                    // 0 until it is placed for the first time
+  int preemptions = 0;                // attempts that ended by giving way to another run
+  std::optional<RunId> gives_way_to;  // its attempt was told to end for this one
+  Timestamp waiting_since;            // as ageing counts (compute/standing.h)
   // Its tags are those of the submission; the present ones are in `tags`. Of an interactive run it has the
   // experiment and the source only.
   Job job;

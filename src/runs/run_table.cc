@@ -10,7 +10,8 @@ namespace {
 constexpr std::string_view kColumns =
     "r.seq, r.id, r.workspace, r.state, r.resume_state, r.attempt, r.job, r.display_name, r.submitted_at, "
     "r.started_at, r.ended_at, r.exit_code, r.reason, r.submitted_by, r.rerun_of, r.warnings, r.skipped, "
-    "r.type, r.parent, r.root, r.description, r.error_code, r.kind";
+    "r.type, r.parent, r.root, r.description, r.error_code, r.kind, r.preemptions, r.gives_way_to, "
+    "r.waiting_since";
 
 constexpr std::string_view kActive =
     "('NotStarted', 'Queued', 'Preparing', 'Starting', 'Running', 'Finalizing', 'CancelRequested', "
@@ -96,6 +97,9 @@ Run read_run(const store::Row& row) {
   run.description = row.text(20);
   run.error_code = row.text(21);
   run.kind = run_kind_from_text(row.text(22)).value_or(RunKind::kJob);
+  run.preemptions = static_cast<int>(row.integer(23));
+  if (!row.is_null(24)) run.gives_way_to = row.id<RunId>(24);
+  run.waiting_since = maybe_time(row, 25).value_or(run.submitted_at);
   return run;
 }
 
@@ -227,6 +231,7 @@ Result<int> depth_of(store::Reader& reader, const Run& run) {
 }
 
 Status insert_run(store::Writer& writer, Run& run) {
+  run.waiting_since = run.submitted_at;
   SLIPWAY_TRY(writer.query(
       "INSERT INTO runs (id, workspace, experiment, cluster, state, attempt, job, snapshot, display_name, "
       "submitted_at, reason, submitted_by, rerun_of, warnings, skipped, type, kind, parent, root, "
@@ -261,10 +266,11 @@ Status store_transition(store::Writer& writer, const Run& run, const RunEvent& e
   int64_t seq = 0;
   SLIPWAY_TRY(
       writer.query("UPDATE runs SET state = ?, resume_state = ?, attempt = ?, started_at = ?, ended_at = ?, "
-                   "exit_code = ?, reason = ?, error_code = ?, "
-                   "event_count = event_count + 1 WHERE seq = ? RETURNING event_count",
+                   "exit_code = ?, reason = ?, error_code = ?, preemptions = ?, gives_way_to = ?, "
+                   "waiting_since = ?, event_count = event_count + 1 WHERE seq = ? RETURNING event_count",
                    {to_text(run.state), to_text(run.resume_state), run.attempt, run.started_at, run.ended_at,
-                    run.exit_code, run.reason, run.error_code, run.seq},
+                    run.exit_code, run.reason, run.error_code, run.preemptions, run.gives_way_to,
+                    run.waiting_since, run.seq},
                    [&](const store::Row& row) { seq = row.integer(0); }));
   if (seq == 0) return no_such_run(run.id.str());
   return writer.run(

@@ -42,7 +42,7 @@ struct RunFilter {
 Result<std::vector<Run>> list_runs(store::Reader& reader, const WorkspaceName& workspace,
                                    const RunFilter& filter);
 
-// Sets `run.seq`.
+// Sets `run.seq`; it waits from now on.
 Status insert_run(store::Writer& writer, Run& run);
 // Writes back all that can change and appends the event that changed it: the state and its history are never
 // apart.

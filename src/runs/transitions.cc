@@ -8,13 +8,27 @@
 namespace slipway::runs {
 namespace {
 
+// It waits again. A short stretch of running does not set back for how long it has waited.
+void wait_again(Run& run, Timestamp now, Duration ageing) {
+  if (run.gives_way_to) {
+    ++run.preemptions;
+    const bool has_run = run.started_at && now.micros - run.started_at->micros >= ageing.count();
+    if (has_run) run.waiting_since = now;
+  }
+  run.gives_way_to.reset();
+  run.started_at.reset();
+  run.exit_code.reset();
+}
+
 // What the new state means for the fields of the run.
-void move(Run& run, const Decision& decision, Timestamp now) {
-  if (decision.next == RunState::kNotResponding) run.resume_state = run.state;
+void move(Run& run, const Event& event, const Decision& decision, Timestamp now, Duration ageing) {
+  if (event.kind == EventKind::kPreemptionAsked) run.gives_way_to = event.by;
+  if (decision.next == RunState::kNotResponding && run.state != decision.next) run.resume_state = run.state;
   run.state = decision.next;
   if (run.state == RunState::kRunning && !run.started_at) run.started_at = now;
-  if (run.state == RunState::kQueued) run.started_at.reset();
+  if (run.state == RunState::kQueued) wait_again(run, now, ageing);
   if (is_final(run.state)) {
+    run.gives_way_to.reset();
     run.ended_at = now;
     run.reason = decision.reason;
   }
@@ -35,6 +49,8 @@ Result<Verdict> Transitions::apply(store::Writer& writer, Run& run, const Event&
                                     .resume_state = run.resume_state,
                                     .attempt = run.attempt,
                                     .max_attempts = run.job.max_attempts,
+                                    .preemptions = run.preemptions,
+                                    .gives_way = run.gives_way_to.has_value(),
                                     .interactive = run.type == RunType::kInteractive},
                                    event);
   if (decision.verdict == Verdict::kIgnore) return decision.verdict;
@@ -42,7 +58,7 @@ Result<Verdict> Transitions::apply(store::Writer& writer, Run& run, const Event&
     return fail(ErrorCode::kConflict, fmt::format("{}: {}", run.id, decision.reason));
 
   const Timestamp now = clock_.now();
-  move(run, decision, now);
+  move(run, event, decision, now, ageing_);
   if (event.kind == EventKind::kPlaced) ++run.attempt;
   SLIPWAY_FAILPOINT("run.before_transition");
   SLIPWAY_TRY(store_transition(writer, run,
@@ -56,6 +72,8 @@ Result<Verdict> Transitions::apply(store::Writer& writer, Run& run, const Event&
   if (is_final(run.state) && run.type == RunType::kJob) SLIPWAY_TRY(end_interactive_family(writer, run));
   SLIPWAY_FAILPOINT("run.after_transition");
   if (before == RunState::kQueued) writer.after_commit([this, run] { observer_.run_waits_no_more(run); });
+  if (holds_nodes(run.state) && event.kind != EventKind::kPlaced && run.type == RunType::kJob)
+    writer.after_commit([this, run] { observer_.attempt_moved(run); });
   writer.after_commit([this, topic = run_topic(run.id)] { notifier_.notify(topic); });
   return decision.verdict;
 }
@@ -110,6 +128,30 @@ Status Transitions::end_interactive_family(store::Writer& writer, const Run& job
   return {};
 }
 
+Result<Verdict> Transitions::preempt(store::Writer& writer, Run& run, const Run& by) const {
+  const bool same_cluster = by.workspace == run.workspace && by.job.compute == run.job.compute;
+  SLIPWAY_ASSIGN(
+      const Verdict verdict,
+      apply(writer, run,
+            {.kind = EventKind::kPreemptionAsked,
+             .reason = same_cluster
+                           ? fmt::format("gives way to {} (priority {})", by.id, to_text(by.job.priority))
+                           : fmt::format("gives way to {} on {}, since {} has low priority", by.id,
+                                         by.job.compute, run.job.compute),
+             .outcome = {},
+             .by = by.id}));
+  if (verdict == Verdict::kIgnore) return verdict;
+  SLIPWAY_TRY(store_transition(writer, by,
+                               {.seq = 0,
+                                .time = clock_.now(),
+                                .kind = "room-asked",
+                                .state = by.state,
+                                .attempt = by.attempt,
+                                .reason = fmt::format("{} gives way to it", run.id)}));
+  writer.after_commit([this, topic = run_topic(by.id)] { notifier_.notify(topic); });
+  return verdict;
+}
+
 Result<Verdict> Transitions::place(store::Writer& writer, Run& run, std::vector<Part>& parts) const {
   std::string nodes;
   for (const Part& part : parts) nodes += fmt::format("{}{}", nodes.empty() ? "" : ", ", part.node);
@@ -124,6 +166,7 @@ Result<Verdict> Transitions::place(store::Writer& writer, Run& run, std::vector<
     SLIPWAY_TRY(insert_part(writer, part, clock_.now()));
     writer.after_commit([this, topic = node_topic(part.node)] { notifier_.notify(topic); });
   }
+  writer.after_commit([this, run, parts] { observer_.run_placed(run, parts); });
   return verdict;
 }
 

@@ -19,6 +19,10 @@ class TransitionObserver {
   virtual ~TransitionObserver() = default;
   virtual void run_waits(const Run& run) = 0;
   virtual void run_waits_no_more(const Run& run) = 0;
+  // It has its nodes.
+  virtual void run_placed(const Run& run, const std::vector<Part>& parts) = 0;
+  // It has nodes, and has started, or was told to end.
+  virtual void attempt_moved(const Run& run) = 0;
   // The present attempt holds nothing any more.
   virtual void attempt_is_over(const Run& run) = 0;
 };
@@ -30,8 +34,9 @@ std::string node_topic(const NodeId& node);
 // Thread-safe: it has no state of its own.
 class Transitions {
  public:
-  Transitions(const Clock& clock, Notifier& notifier, TransitionObserver& observer)
-      : clock_(clock), notifier_(notifier), observer_(observer) {}
+  // `ageing`: see compute/standing.h.
+  Transitions(const Clock& clock, Notifier& notifier, TransitionObserver& observer, Duration ageing)
+      : clock_(clock), notifier_(notifier), observer_(observer), ageing_(ageing) {}
 
   // Changes `run` and stores it. kConflict when a user asks for what cannot be; an event that is late or
   // repeated is ignored and says so in the verdict.
@@ -39,6 +44,10 @@ class Transitions {
 
   // Asks the run and all below it that have not ended to end. kConflict when the run itself has ended.
   Status cancel(store::Writer& writer, Run& run, const std::string& reason) const;
+
+  // Tells the run to end for one that waits, of a higher rank; both time lines say so. The verdict is kIgnore
+  // when it ends already.
+  Result<Verdict> preempt(store::Writer& writer, Run& run, const Run& by) const;
 
   // Gives a waiting run its nodes: the event kPlaced and the orders for them. The verdict is kIgnore when it
   // no longer waits; then nothing is ordered. The parts' keys are filled in here.
@@ -51,6 +60,7 @@ class Transitions {
   const Clock& clock_;
   Notifier& notifier_;
   TransitionObserver& observer_;
+  const Duration ageing_;
 };
 
 }  // namespace slipway::runs

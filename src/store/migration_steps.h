@@ -9,5 +9,6 @@ extern const std::string_view kHistoryStep;
 extern const std::string_view kDataStep;
 extern const std::string_view kEnvironmentsStep;
 extern const std::string_view kModelsStep;
+extern const std::string_view kPriorityStep;
 
 }  // namespace slipway::store

@@ -244,6 +244,7 @@ const std::vector<Migration>& migrations() {
       {.version = 3, .name = "data", .sql = kDataStep},
       {.version = 4, .name = "environments", .sql = kEnvironmentsStep},
       {.version = 5, .name = "models", .sql = kModelsStep},
+      {.version = 6, .name = "priority", .sql = kPriorityStep},
   };
   return steps;
 }
