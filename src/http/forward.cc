@@ -6,55 +6,21 @@
 //   3. No more than one piece of a body is held at a time, in either direction.
 #include <fmt/format.h>
 
-#include <boost/asio/as_tuple.hpp>
 #include <tuple>
 #include <vector>
 
 #include "http/forwarded_head.h"
+#include "http/passage_record.h"
 #include "http/session.h"
 #include "http/shard.h"
 
 namespace slipway::http {
 namespace {
 
-constexpr std::chrono::seconds kConnectTime{2};
 constexpr size_t kPiece = 64 << 10;
 
 Monotonic now() {
   return std::chrono::steady_clock::now();
-}
-
-// Tells the gateway how a passage ended, however it is left.
-class PassageRecord {
- public:
-  PassageRecord(Gateway& gateway, const Passage& passage)
-      : gateway_(gateway), passage_(passage), begun_(now()) {}
-  ~PassageRecord() {
-    gateway_.ended(passage_, end, status,
-                   std::chrono::duration_cast<std::chrono::microseconds>(now() - begun_));
-  }
-  PassageRecord(const PassageRecord&) = delete;
-  PassageRecord& operator=(const PassageRecord&) = delete;
-
-  PassageEnd end = PassageEnd::kBroken;
-  int status = 0;
-
- private:
-  Gateway& gateway_;
-  const Passage& passage_;
-  const Monotonic begun_;
-};
-
-Error failure_of(PassageEnd end) {
-  if (end == PassageEnd::kLate)
-    return {.code = ErrorCode::kTimeout,
-            .message = "the service did not answer in time",
-            .next = "try again, or send less at once",
-            .detail = ""};
-  return {.code = ErrorCode::kUnreachable,
-          .message = "the service went away in the middle of the request",
-          .next = "try again if it may be done twice",
-          .detail = ""};
 }
 
 }  // namespace
@@ -73,29 +39,18 @@ Task<bool> Session::forward() {
                                                       .next = "write each field on one line",
                                                       .detail = ""}));
   }
+  if (!link_) link_ = std::make_unique<UpstreamLink>(shard_, site_.options.limits);
   std::vector<uint64_t> tried;
   for (;;) {
     auto choice =
         site_.gateway->choose(exchange_->parser().head(), door_ ? std::string_view(*door_) : "", tried);
     if (!choice) co_return co_await refuse_passage(std::move(choice.error()));
     const Passage passage = std::move(*choice);
-    if (co_await connect_upstream(passage.upstream.get())) co_return co_await pass(&passage);
+    if (co_await link_->connect(passage.upstream.get())) co_return co_await pass(&passage);
     site_.gateway->ended(passage, PassageEnd::kNotConnected, 0, {});
     if (cut_) co_return false;
     tried.push_back(passage.upstream->id);
   }
-}
-
-Task<bool> Session::connect_upstream(const Upstream* upstream) {
-  upstream_ = shard_.upstreams().take(*upstream);
-  if (upstream_) co_return true;
-  auto socket = begin_connect(*upstream);
-  if (!socket) co_return false;
-  upstream_ = std::make_unique<UpstreamConnection>(shard_.executor(), std::move(*socket));
-  const IoState state = co_await upstream_ready(IoState::kWantWrite, now() + kConnectTime);
-  if (state == IoState::kMoved && finish_connect(upstream_->channel.fd())) co_return true;
-  upstream_.reset();
-  co_return false;
 }
 
 Task<bool> Session::pass(const Passage* passage) {
@@ -110,7 +65,7 @@ Task<bool> Session::pass(const Passage* passage) {
   } else if (sent == BodySent::kLate) {
     record.end = PassageEnd::kLate;
   } else {
-    record.end = co_await read_answer_head(&answer, now() + passage->answer_time);
+    record.end = co_await link_->read_head(&answer, &raw_head_, now() + passage->answer_time);
     begun = record.end == PassageEnd::kAnswered;
   }
   if (sent != BodySent::kAll) exchange_->leave_unread();
@@ -119,9 +74,10 @@ Task<bool> Session::pass(const Passage* passage) {
     record.end = co_await pass_answer(&answer, passage);
   }
   const bool whole = begun && record.end == PassageEnd::kAnswered;
-  if (whole && sent == BodySent::kAll && answer.head().keep_alive && upstream_->input.empty())
-    shard_.upstreams().keep(*passage->upstream, std::move(upstream_), now());
-  upstream_.reset();
+  if (whole && sent == BodySent::kAll && answer.head().keep_alive)
+    link_->keep(*passage->upstream);
+  else
+    link_->drop();
   answering_ = false;
   if (begun) co_return whole && exchange_->keep_alive() && !cut_ && !shard_.stopping();
   if (record.end == PassageEnd::kClientGone || cut_) co_return false;
@@ -155,20 +111,32 @@ Task<Session::BodySent> Session::send_request(const Passage* passage) {
     co_return BodySent::kClientGone;
   if (head.chunked) {
     const BodySent sent = co_await write_upstream(text, true);
-    co_return sent == BodySent::kAll ? co_await pass_body_of_chunks() : sent;
+    co_return sent == BodySent::kAll ? co_await pass_rest(pass_body_of_chunks()) : sent;
   }
   // What is here already goes out with the head.
   const size_t first = std::min<uint64_t>(*head.length, input_.bytes().size());
   text += input_.bytes().substr(0, first);
   input_.consume(first);
   const BodySent sent = co_await write_upstream(text, first < *head.length);
-  co_return sent == BodySent::kAll ? co_await pass_body_of_known_length(*head.length - first) : sent;
+  if (sent != BodySent::kAll || first == *head.length) co_return sent;
+  co_return co_await pass_rest(pass_body_of_known_length(*head.length - first));
+}
+
+// While the client's bytes are waited for, an answer may come that makes them needless.
+Task<Session::BodySent> Session::pass_rest(Task<BodySent> body) {
+  link_->watch([this] {
+    boost::system::error_code ignored;
+    std::ignore = descriptor_.cancel(ignored);
+  });
+  const BodySent sent = co_await std::move(body);
+  link_->end_watch();
+  co_return sent == BodySent::kClientGone && !cut_ && link_->answered() ? BodySent::kAnsweredEarly : sent;
 }
 
 Task<Session::BodySent> Session::pass_body_of_known_length(uint64_t left) {
   while (left > 0) {
     if (input_.empty() && !co_await fill_input()) co_return BodySent::kClientGone;
-    if (upstream_->readable()) co_return BodySent::kAnsweredEarly;
+    if (link_->answered()) co_return BodySent::kAnsweredEarly;
     const size_t size = std::min<uint64_t>(left, input_.bytes().size());
     const BodySent sent = co_await write_upstream(input_.bytes().substr(0, size));
     if (sent != BodySent::kAll) co_return sent;
@@ -192,7 +160,7 @@ Task<Session::BodySent> Session::pass_body_of_chunks() {
       input_.consume(consumed);
     }
     if (!piece.empty()) {
-      if (upstream_->readable()) co_return BodySent::kAnsweredEarly;
+      if (link_->answered()) co_return BodySent::kAnsweredEarly;
       framed = fmt::format("{:x}\r\n{}\r\n", piece.size(), piece);
       piece.clear();
       const BodySent sent = co_await write_upstream(framed);
@@ -211,34 +179,13 @@ Task<bool> Session::fill_input() {
 }
 
 Task<Session::BodySent> Session::write_upstream(std::string_view bytes, bool more) {
-  while (!bytes.empty()) {
-    const IoResult result = upstream_->channel.write(bytes, more);
-    if (result.state == IoState::kMoved) {
-      bytes.remove_prefix(result.bytes);
-      continue;
-    }
-    if (result.state != IoState::kWantWrite) co_return BodySent::kBroken;
-    // It may have answered before it has read everything.
-    if (upstream_->readable()) co_return BodySent::kAnsweredEarly;
-    const IoState state =
-        co_await upstream_ready(IoState::kWantWrite, now() + site_.options.limits.progress_time);
-    if (state != IoState::kMoved) co_return state == IoState::kWantRead ? BodySent::kLate : BodySent::kBroken;
+  switch (co_await link_->write(bytes, more)) {
+    case UpstreamLink::Sent::kAll: co_return BodySent::kAll;
+    case UpstreamLink::Sent::kAnsweredEarly: co_return BodySent::kAnsweredEarly;
+    case UpstreamLink::Sent::kLate: co_return BodySent::kLate;
+    case UpstreamLink::Sent::kBroken: break;
   }
-  co_return BodySent::kAll;
-}
-
-Task<IoState> Session::upstream_ready(IoState want, Monotonic deadline) {
-  if (cut_) co_return IoState::kBroken;
-  upstream_late_ = false;
-  waits_upstream_ = true;
-  deadline_ = deadline;
-  const auto type = want == IoState::kWantWrite ? Descriptor::wait_write : Descriptor::wait_read;
-  const auto [error] = co_await upstream_->descriptor.async_wait(type, asio::as_tuple(kUseTask));
-  deadline_ = Monotonic::max();
-  waits_upstream_ = false;
-  if (cut_) co_return IoState::kBroken;
-  if (upstream_late_) co_return IoState::kWantRead;
-  co_return error ? IoState::kBroken : IoState::kMoved;
+  co_return BodySent::kBroken;
 }
 
 }  // namespace slipway::http

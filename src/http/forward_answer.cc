@@ -7,7 +7,6 @@
 namespace slipway::http {
 namespace {
 
-constexpr size_t kFirstRead = 8 << 10;
 constexpr size_t kPiece = 64 << 10;
 
 Monotonic now() {
@@ -15,44 +14,6 @@ Monotonic now() {
 }
 
 }  // namespace
-
-Task<PassageEnd> Session::read_answer_head(MessageParser* answer, Monotonic deadline) {
-  InputBuffer& input = upstream_->input;
-  for (;;) {
-    if (!input.empty()) {
-      const auto consumed = answer->put(input.bytes());
-      if (!consumed) co_return PassageEnd::kBroken;
-      if (answer->head_done()) raw_head_.assign(input.bytes().substr(0, *consumed));
-      input.consume(*consumed);
-    }
-    if (answer->head_done()) {
-      const int status = answer->head().status;
-      if (status == 101) co_return PassageEnd::kBroken;  // nobody asked for another protocol
-      if (status >= 200) co_return PassageEnd::kAnswered;
-      const auto kind =
-          exchange_->head_only() ? MessageParser::Kind::kHeadResponse : MessageParser::Kind::kResponse;
-      *answer = MessageParser(kind, site_.options.limits.header_bytes);
-      if (!input.empty()) continue;
-    }
-    const PassageEnd filled = co_await fill_from_upstream(deadline);
-    if (filled != PassageEnd::kAnswered) co_return filled;
-  }
-}
-
-Task<PassageEnd> Session::fill_from_upstream(Monotonic deadline) {
-  InputBuffer& input = upstream_->input;
-  for (;;) {
-    const IoResult got = upstream_->channel.read(input.space(input.empty() ? kFirstRead : kPiece));
-    if (got.state == IoState::kMoved) {
-      input.commit(got.bytes);
-      co_return PassageEnd::kAnswered;
-    }
-    if (got.state != IoState::kWantRead) co_return PassageEnd::kBroken;
-    const IoState state = co_await upstream_ready(IoState::kWantRead, deadline);
-    if (state == IoState::kWantRead) co_return PassageEnd::kLate;
-    if (state != IoState::kMoved) co_return PassageEnd::kBroken;
-  }
-}
 
 Task<PassageEnd> Session::pass_answer(MessageParser* answer, const Passage* passage) {
   const Head& head = answer->head();
@@ -73,14 +34,14 @@ Task<PassageEnd> Session::pass_answer(MessageParser* answer, const Passage* pass
 }
 
 Task<PassageEnd> Session::pass_answer_of_known_length(std::string head, uint64_t length) {
-  InputBuffer& input = upstream_->input;
+  InputBuffer& input = link_->input();
   const size_t first = std::min<uint64_t>(length, input.bytes().size());
   head += input.bytes().substr(0, first);
   input.consume(first);
   if (!co_await write_client(head)) co_return PassageEnd::kClientGone;
   for (uint64_t left = length - first; left > 0;) {
     if (input.empty()) {
-      const PassageEnd filled = co_await fill_from_upstream(now() + site_.options.limits.progress_time);
+      const PassageEnd filled = co_await link_->fill(now() + site_.options.limits.progress_time);
       if (filled != PassageEnd::kAnswered) co_return filled;
     }
     const size_t size = std::min<uint64_t>(left, input.bytes().size());
@@ -93,7 +54,7 @@ Task<PassageEnd> Session::pass_answer_of_known_length(std::string head, uint64_t
 
 // Chunks, or all until the server closes the connection.
 Task<PassageEnd> Session::pass_answer_of_others(MessageParser* answer, std::string out, bool chunked) {
-  InputBuffer& input = upstream_->input;
+  InputBuffer& input = link_->input();
   std::string piece;
   answer->collect(&piece, kPiece);
   for (;;) {
@@ -111,7 +72,7 @@ Task<PassageEnd> Session::pass_answer_of_others(MessageParser* answer, std::stri
     out.clear();
     if (answer->done()) co_return PassageEnd::kAnswered;
     if (consumed > 0) continue;
-    const PassageEnd filled = co_await fill_from_upstream(now() + site_.options.limits.progress_time);
+    const PassageEnd filled = co_await link_->fill(now() + site_.options.limits.progress_time);
     if (filled == PassageEnd::kAnswered) continue;
     if (filled != PassageEnd::kBroken || !answer->put_end()) co_return filled;
   }

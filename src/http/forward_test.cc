@@ -232,6 +232,14 @@ TEST_F(ForwardTest, PassesOnAnAnswerThatComesBeforeTheBodyIsSent) {
   EXPECT_EQ(answer->status, 413);
 }
 
+TEST_F(ForwardTest, PassesOnAnAnswerThatComesWhileTheClientIsSilent) {
+  gateway.add(behind->port());
+  start();
+  RawSocket socket(server->port());
+  socket.send("POST /services/x/small HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\nonly this");
+  EXPECT_TRUE(socket.read_all().starts_with("HTTP/1.1 413"));
+}
+
 TEST_F(ForwardTest, RefusesFieldsOverSeveralLines) {
   gateway.add(behind->port());
   start();

@@ -88,7 +88,7 @@ Error parse_error(const error_code& ec) {
 
 class MessageParser::Impl {
  public:
-  Impl(Kind kind, Head& head, size_t header_limit) : header_limit_(header_limit) {
+  Impl(Kind wanted, Head& head, size_t header_limit) : kind(wanted), header_limit_(header_limit) {
     if (kind == Kind::kRequest) {
       request_ = std::make_unique<Parser<true>>(head, sink_, header_limit);
       return;
@@ -102,6 +102,7 @@ class MessageParser::Impl {
     return request_ ? call(*request_) : call(*response_);
   }
 
+  const Kind kind;
   Sink sink_;
   size_t header_limit_;
   std::unique_ptr<Parser<true>> request_;
@@ -143,6 +144,9 @@ Status MessageParser::put_end() {
   return {};
 }
 
+MessageParser::Kind MessageParser::kind() const {
+  return impl_->kind;
+}
 bool MessageParser::head_done() const {
   return impl_->with([](auto& parser) { return parser.is_header_done(); });
 }

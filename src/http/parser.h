@@ -43,6 +43,7 @@ class MessageParser {
   // The connection has ended. An error when the message has not.
   Status put_end();
 
+  Kind kind() const;
   bool head_done() const;
   bool done() const;
   Head& head() { return *head_; }

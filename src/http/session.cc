@@ -47,15 +47,8 @@ void Session::cut() {
   cut_ = true;
   boost::system::error_code ignored;
   std::ignore = descriptor_.cancel(ignored);
-  if (upstream_) std::ignore = upstream_->descriptor.cancel(ignored);
+  if (link_) link_->cut();
   if (wakeup_) wakeup_->timer.cancel();
-}
-
-void Session::overdue() {
-  if (!waits_upstream_) return cut();
-  upstream_late_ = true;
-  boost::system::error_code ignored;
-  std::ignore = upstream_->descriptor.cancel(ignored);
 }
 
 void Session::cut_hard() {

@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "http/exchange.h"
 #include "http/io_types.h"
-#include "http/upstream_connection.h"
+#include "http/upstream_link.h"
 
 namespace slipway::http {
 
@@ -33,8 +33,6 @@ class Session {
 
   Task<void> run();
 
-  // Its deadline has passed: a wait for an upstream server ends, any other wait ends the session.
-  void overdue();
   // Ends whatever it waits for; it then closes without waiting again.
   void cut();
   // The same, also when a worker is at it: the connection is shut under its hands.
@@ -63,25 +61,21 @@ class Session {
   // forward.cc: a request that another server answers. Nothing here outlives the call.
   bool is_passed_on() const;
   Task<bool> forward();
-  Task<bool> connect_upstream(const Upstream* upstream);
   Task<bool> pass(const Passage* passage);
   Task<bool> refuse_passage(Response response);
   enum class BodySent { kAll, kAnsweredEarly, kClientGone, kBroken, kLate };
   Task<BodySent> send_request(const Passage* passage);
+  Task<BodySent> pass_rest(Task<BodySent> body);
   Task<BodySent> pass_body_of_known_length(uint64_t left);
   Task<BodySent> pass_body_of_chunks();
   Task<BodySent> write_upstream(std::string_view bytes, bool more = false);
   Task<bool> fill_input();
 
   // forward_answer.cc: the way back. kAnswered where all went well.
-  Task<PassageEnd> read_answer_head(MessageParser* answer, Monotonic deadline);
   Task<PassageEnd> pass_answer(MessageParser* answer, const Passage* passage);
   Task<PassageEnd> pass_answer_of_known_length(std::string head, uint64_t length);
   Task<PassageEnd> pass_answer_of_others(MessageParser* answer, std::string head, bool chunked);
-  Task<PassageEnd> fill_from_upstream(Monotonic deadline);
   Task<bool> write_client(std::string_view bytes);
-  // Waits until the upstream socket is ready. kMoved: it is; kWantRead: the deadline passed; kBroken: cut.
-  Task<IoState> upstream_ready(IoState want, Monotonic deadline);
 
   // event_stream.cc
   enum class Pause { kNews, kHeartbeat, kOver };
@@ -115,9 +109,7 @@ class Session {
   std::unique_ptr<Exchange> exchange_;
   std::shared_ptr<StreamWakeup> wakeup_;  // shared with the Notifier's callbacks, while events are streamed
   std::string raw_head_;                  // of a request that is passed on, then of its answer
-  std::unique_ptr<UpstreamConnection> upstream_;  // while one is
-  bool waits_upstream_ = false;
-  bool upstream_late_ = false;
+  std::unique_ptr<UpstreamLink> link_;    // made with the first one
   Monotonic deadline_ = Monotonic::max();
   bool cut_ = false;
   bool answering_ = false;

@@ -125,7 +125,9 @@ Task<void> Shard::sweep() {
     const Monotonic now = std::chrono::steady_clock::now();
     for (const auto* list : {&idle_, &busy_})
       for (Session* session : *list)
-        if (session->deadline() <= now) session->overdue();
+        if (session->deadline() <= now) session->cut();
+    for (UpstreamLink* link : links_)
+      if (link->deadline() <= now) link->overdue();
     upstreams_.tidy(now);
   }
 }

@@ -36,6 +36,7 @@ class Shard final : public Turn {
 
   // On the shard's thread.
   UpstreamPool& upstreams() { return upstreams_; }
+  std::list<UpstreamLink*>& links() { return links_; }
 
   // Starts a coroutine that is counted, and whose failure is logged; `join` waits for all of them.
   void spawn(Task<void> task, const char* name);
@@ -58,6 +59,7 @@ class Shard final : public Turn {
   asio::executor_work_guard<Executor> work_;
   Timer sweep_timer_;
   UpstreamPool upstreams_;
+  std::list<UpstreamLink*> links_;
   std::list<Session*> idle_;  // the one idle for longest first
   std::list<Session*> busy_;
   size_t tasks_ = 0;
