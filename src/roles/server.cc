@@ -24,6 +24,8 @@
 #include "routes/services.h"
 #include "runs/run_table.h"
 #include "runs/workspace.h"
+#include "services/controller.h"
+#include "services/deployments.h"
 
 namespace slipway::roles {
 namespace {
@@ -111,16 +113,18 @@ class ControlPlane {
 
  private:
   Status open_stores();
+  Status build_services();
   Status listen();
   Status start_engine();
-  std::vector<RunId> runs_on_nodes();
-  void cancel_active_runs();
+  std::vector<RunId> runs_on_nodes(bool of_users);
+  void cancel_active_runs(bool of_users);
 
   const cli::ServerSettings& settings_;
   const fs::path home_;
   const SystemClock clock_;
   Notifier notifier_;
   StopSignal stop_;
+  std::atomic<bool> end_replicas_ = false;
   std::optional<FileLock> lock_;
   std::unique_ptr<store::Database> database_;
   std::unique_ptr<blobs::BlobStore> blobs_;
@@ -138,6 +142,10 @@ class ControlPlane {
   std::optional<models::Trials> trials_;
   std::optional<models::Registry> models_;
   std::optional<runs::Housekeeping> housekeeping_;
+  std::optional<data::Seal> seal_;
+  std::optional<services::FrontDoor> front_door_;
+  std::optional<services::Controller> controller_;
+  std::optional<services::Deployments> deployments_;
   std::optional<routes::Services> services_;
   http::Router router_;
   std::unique_ptr<http::Authoriser> authoriser_;
@@ -179,12 +187,14 @@ Status ControlPlane::build() {
   SLIPWAY_ASSIGN(const uint64_t quota, log_quota());
   attempts_.emplace(*database_, *orchestrator_, *nodes_, *logs_, *metrics_, *blobs_, clock_, quota);
   snapshots_.emplace(*database_, *blobs_, clock_);
-  datastores_.emplace(*database_, *blobs_, clock_, data::Seal(home_ / "secrets.key"));
+  seal_.emplace(home_ / "secrets.key");
+  datastores_.emplace(*database_, *blobs_, clock_, *seal_);
   datasets_.emplace(*database_, *blobs_, *datastores_, clock_);
   outputs_.emplace(*database_, *blobs_, *datasets_);
   trials_.emplace(*database_, *submissions_, *orchestrator_, *snapshots_, *logs_);
   models_.emplace(*database_, *blobs_, *snapshots_, *trials_, clock_);
   housekeeping_.emplace(*database_, *blobs_, *logs_, clock_);
+  SLIPWAY_TRY(build_services());
   services_.emplace(routes::Services{.database = *database_,
                                      .blobs = *blobs_,
                                      .metrics = *metrics_,
@@ -201,13 +211,37 @@ Status ControlPlane::build() {
                                      .trials = *trials_,
                                      .models = *models_,
                                      .housekeeping = *housekeeping_,
+                                     .deployments = *deployments_,
+                                     .notifier = notifier_,
                                      .clock = clock_,
                                      .home = home_.string(),
                                      .require_token = settings_.require_token,
                                      .started_at = clock_.now(),
-                                     .shut_down = [this](bool cancel) { stop_.raise(cancel); }});
+                                     .shut_down = [this](bool cancel, bool leave) {
+                                       end_replicas_ = !leave;
+                                       stop_.raise(cancel);
+                                     }});
   routes::add_all_routes(router_, *services_);
   return {};
+}
+
+Status ControlPlane::build_services() {
+  front_door_.emplace(clock_);
+  controller_.emplace(services::Controller::Parts{.database = *database_,
+                                                  .orchestrator = *orchestrator_,
+                                                  .submissions = *submissions_,
+                                                  .nodes = *nodes_,
+                                                  .logs = *logs_,
+                                                  .metrics = *metrics_,
+                                                  .door = *front_door_,
+                                                  .notifier = notifier_,
+                                                  .clock = clock_,
+                                                  .seal = *seal_});
+  deployments_.emplace(*database_, *submissions_, *controller_, *front_door_, clock_, *seal_);
+  attempts_->complete_orders([this](store::Reader& reader, const runs::Run& run, AttemptOrder& order) {
+    return services::complete_order(reader, *seal_, run, order);
+  });
+  return controller_->load();
 }
 
 Status ControlPlane::start_engine() {
@@ -241,13 +275,13 @@ Status ControlPlane::listen() {
   options.port = settings_.port;
   if (!settings_.tls_certificate.empty())
     options.tls = http::TlsFiles{settings_.tls_certificate, settings_.tls_key};
-  server_.emplace(options, router_, *authoriser_, notifier_);
+  server_.emplace(options, router_, *authoriser_, notifier_, &*front_door_);
   SLIPWAY_TRY(server_->start());
   public_url_ = url_of(options.tls ? "https" : "http", options.address, server_->port());
   local_url_ = public_url_;
   if (!options.tls) return {};
   http::ServerOptions loopback;
-  loopback_server_.emplace(loopback, router_, *authoriser_, notifier_);
+  loopback_server_.emplace(loopback, router_, *authoriser_, notifier_, &*front_door_);
   SLIPWAY_TRY(loopback_server_->start());
   local_url_ = url_of("http", loopback.address, loopback_server_->port());
   return {};
@@ -263,27 +297,34 @@ Status ControlPlane::start() {
                                                       {"auth", settings_.require_token ? "token" : "none"}}) +
                                                       "\n"));
   SLIPWAY_TRY(start_engine());
+  controller_->start({.open = [this](const std::string& service,
+                                     uint16_t port) { return server_->open_door(service, port); },
+                      .close = [this](const std::string& service) { server_->close_door(service); }});
   housekeeping_->start();
   log_info("server.ready", {{"url", public_url_}, {"home", home_.string()}, {"version", SLIPWAY_VERSION}});
   if (settings_.on_ready) settings_.on_ready(public_url_);
   return {};
 }
 
-// Those that hold nodes; what waits goes on waiting and is placed by the next server.
-std::vector<RunId> ControlPlane::runs_on_nodes() {
+// Those that hold nodes, the users' among them or not; what waits goes on waiting and is placed by the next
+// server.
+std::vector<RunId> ControlPlane::runs_on_nodes(bool of_users) {
   std::vector<RunId> found;
   const Status read = database_->read([&](store::Reader& reader) -> Status {
     SLIPWAY_ASSIGN(const auto parts, runs::open_parts(reader));
-    for (const runs::Part& part : parts)
-      if (part.key.rank == 0) found.push_back(part.key.run);
+    for (const runs::Part& part : parts) {
+      if (part.key.rank != 0) continue;
+      SLIPWAY_ASSIGN(const runs::Run run, runs::load_run(reader, part.key.run));
+      if (of_users || run.kind != runs::RunKind::kJob) found.push_back(part.key.run);
+    }
     return {};
   });
   if (!read) log_warning("shutdown.read_failed", {{"error", read.error()}});
   return found;
 }
 
-void ControlPlane::cancel_active_runs() {
-  for (const RunId& id : runs_on_nodes()) {
+void ControlPlane::cancel_active_runs(bool of_users) {
+  for (const RunId& id : runs_on_nodes(of_users)) {
     const Status canceled = database_->write([&](store::Writer& writer) -> Status {
       SLIPWAY_ASSIGN(runs::Run run, runs::load_run(writer, id));
       auto verdict = orchestrator_->transitions().apply(
@@ -295,14 +336,19 @@ void ControlPlane::cancel_active_runs() {
     if (!canceled) log_warning("shutdown.cancel_failed", {{"run", id}, {"error", canceled.error()}});
   }
   const Monotonic until = clock_.monotonic() + kCancelTime;
-  while (!runs_on_nodes().empty() && clock_.monotonic() < until)
+  while (!runs_on_nodes(of_users).empty() && clock_.monotonic() < until)
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
 }
 
 void ControlPlane::take_down() {
   log_info("server.stopping");
+  controller_->stop();
   orchestrator_->stop();  // nothing is placed any more
-  if (stop_.cancel_runs()) cancel_active_runs();
+  if (stop_.cancel_runs() || end_replicas_) {
+    if (const Status told = controller_->let_all_go(); !told)
+      log_warning("shutdown.services", {{"error", told.error()}});
+    cancel_active_runs(stop_.cancel_runs());
+  }
   // Agents end with the server, jobs do not: their supervisors go on and the next server's agents find them.
   if (engine_)
     if (const Status stopped = engine_->stop_agents(kAgentStopTime); !stopped)

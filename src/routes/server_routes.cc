@@ -79,7 +79,9 @@ Result<Response> shut_down(Services& services, const Request& request) {
   int64_t active = 0;
   SLIPWAY_TRY(services.database.read([&](store::Reader& reader) {
     return runs::for_each_active(reader, [&](const runs::Run& run) {
-      const bool on_nodes = run.type == runs::RunType::kJob && runs::holds_nodes(run.state);
+      // What Slipway starts itself it also ends, and starts again.
+      const bool users = run.type == runs::RunType::kJob && run.kind == runs::RunKind::kJob;
+      const bool on_nodes = users && runs::holds_nodes(run.state);
       active += on_nodes ? 1 : 0;
     });
   }));
@@ -88,7 +90,7 @@ Result<Response> shut_down(Services& services, const Request& request) {
                 fmt::format("{} {} active", active, active == 1 ? "run is" : "runs are"),
                 "slipway down --cancel ends them first; --leave lets them run on: the next `slipway up` "
                 "picks them up");
-  services.shut_down(cancel);
+  services.shut_down(cancel, leave);
   return http::json_response(json::object{}, 202);
 }
 
@@ -108,7 +110,7 @@ std::vector<RouteRow> all_routes() {
   for (const auto& group : {server_routes(), workspace_routes(), token_routes(), artifact_routes(),
                             run_routes(), run_data_routes(), history_routes(), environment_routes(),
                             environment_build_routes(), compute_routes(), node_routes(), node_data_routes(),
-                            datastore_routes(), data_routes(), model_routes()})
+                            datastore_routes(), data_routes(), model_routes(), service_routes()})
     all.insert(all.end(), group.begin(), group.end());
   return all;
 }

@@ -24,6 +24,7 @@
 #include "runs/run_outputs.h"
 #include "runs/snapshots.h"
 #include "runs/submission.h"
+#include "services/deployments.h"
 #include "store/database.h"
 
 namespace slipway::routes {
@@ -45,12 +46,15 @@ struct Services {
   models::Trials& trials;
   models::Registry& models;
   runs::Housekeeping& housekeeping;
+  services::Deployments& deployments;
+  Notifier& notifier;
   const Clock& clock;
   std::string home;  // for the free space in the status
   bool require_token = true;
   Timestamp started_at;
-  // Ends the server once the answer is sent: cancel ends the active runs first.
-  std::function<void(bool cancel)> shut_down;
+  // Ends the server once the answer is sent: cancel ends the active runs first, leave lets even replicas of
+  // services run on.
+  std::function<void(bool cancel, bool leave)> shut_down;
 };
 
 // One row of the route table. Who may call it has no default: a row without it does not compile.
@@ -79,6 +83,7 @@ std::vector<RouteRow> node_data_routes();
 std::vector<RouteRow> datastore_routes();
 std::vector<RouteRow> data_routes();
 std::vector<RouteRow> model_routes();
+std::vector<RouteRow> service_routes();
 
 std::vector<RouteRow> all_routes();
 void add_all_routes(http::Router& router, Services& services);

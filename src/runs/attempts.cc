@@ -97,6 +97,7 @@ Result<AttemptOrder> Attempts::claim(const NodeId& node, const AttemptKey& key) 
     SLIPWAY_ASSIGN(const auto token,
                    access::create_run_token(writer, key.run, key.attempt, run.workspace, clock_.now()));
     order.run_token = token.text;
+    if (completion_) SLIPWAY_TRY(completion_(writer, run, order));
     return set_part_token(writer, key, token.id);
   }));
   return order;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,11 @@ class Attempts {
   Attempts(store::Database& database, Orchestrator& orchestrator, compute::NodeRegistry& nodes,
            LogStore& logs, metrics::MetricStore& metrics, blobs::BlobStore& blobs, const Clock& clock,
            uint64_t log_quota_bytes);
+
+  // Adds to an order what is in nobody's record, such as the key of a service's replica. To be set before the
+  // first claim; called within its transaction.
+  using Completion = std::function<Status(store::Reader&, const Run&, AttemptOrder&)>;
+  void complete_orders(Completion completion) { completion_ = std::move(completion); }
 
   // The order for a part that this node is to start; mints the run's token. May be repeated until it has
   // started.
@@ -78,6 +84,7 @@ class Attempts {
   blobs::BlobStore& blobs_;
   const Clock& clock_;
   const uint64_t log_quota_bytes_;
+  Completion completion_;
 };
 
 }  // namespace slipway::runs

@@ -39,6 +39,21 @@ Status Submissions::decide_environment(const Submission& submission, environment
   });
 }
 
+Result<Job> Submissions::check(const WorkspaceName& workspace, Job job) const {
+  Submission submission{.workspace = workspace,
+                        .job = std::move(job),
+                        .request = {},
+                        .submitted_by = {},
+                        .rerun_of = std::nullopt,
+                        .parent = std::nullopt};
+  SLIPWAY_TRY(prepare(submission));
+  environments::Resolved environment;
+  std::string pinned_lock;
+  SLIPWAY_TRY(decide_environment(submission, environment, pinned_lock));
+  submission.job.environment = environment.reference();
+  return std::move(submission.job);
+}
+
 Result<Submitted> Submissions::submit(Submission submission) {
   SLIPWAY_TRY(prepare(submission));
   environments::Resolved environment;

@@ -34,6 +34,8 @@ class Submissions {
   // Durable when it returns. kInvalidArgument for what cannot run here, kNotFound for an unknown workspace,
   // cluster or snapshot, kConflict for a key that was used with another body.
   Result<Submitted> submit(Submission submission);
+  // The job as it would be submitted, with each version it means; nothing is stored. The same errors.
+  Result<Job> check(const WorkspaceName& workspace, Job job) const;
   // The same job again, from the snapshot, arguments and environment that the run recorded.
   Result<Submitted> rerun(const Run& original, store::RequestKey request, std::string submitted_by,
                           const std::map<std::string, std::string>& more_tags);

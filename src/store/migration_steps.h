@@ -10,5 +10,6 @@ extern const std::string_view kDataStep;
 extern const std::string_view kEnvironmentsStep;
 extern const std::string_view kModelsStep;
 extern const std::string_view kPriorityStep;
+extern const std::string_view kServicesStep;
 
 }  // namespace slipway::store

@@ -245,6 +245,7 @@ const std::vector<Migration>& migrations() {
       {.version = 4, .name = "environments", .sql = kEnvironmentsStep},
       {.version = 5, .name = "models", .sql = kModelsStep},
       {.version = 6, .name = "priority", .sql = kPriorityStep},
+      {.version = 7, .name = "services", .sql = kServicesStep},
   };
   return steps;
 }
