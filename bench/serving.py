@@ -78,7 +78,7 @@ def cpu_seconds(pid):
     return total
 
 
-def wrk(url, body, headers, pid):
+def wrk(url, body, headers, pid, seconds=SECONDS):
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "body").write_bytes(body)
         lines = [
@@ -92,7 +92,7 @@ def wrk(url, body, headers, pid):
         subprocess.run([*command, "-d1", url], capture_output=True, check=True)
         before = cpu_seconds(pid)
         text = subprocess.run(
-            [*command, f"-d{SECONDS}", url], capture_output=True, text=True, check=True
+            [*command, f"-d{seconds}", url], capture_output=True, text=True, check=True
         ).stdout
         return Load(text, cpu_seconds(pid) - before)
 

@@ -40,6 +40,8 @@ void add_all_commands(Command root, Context& context) {
   add_model_commands(root, context);
   add_workspace_commands(root, context);
   add_token_commands(root, context);
+  add_deploy_command(root, context);
+  add_service_commands(root, context);
   add_serve_command(root, context);
   add_status_command(root, context);
   add_doctor_command(root, context);

@@ -35,6 +35,7 @@ enum class Completes {
   kDatastore,
   kDataset,
   kModel,
+  kService,
   kState,
   kChoice
 };

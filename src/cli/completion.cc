@@ -33,6 +33,7 @@ void complete_value(Completion& completion, const Argument& argument, std::strin
     case Completes::kDatastore:
     case Completes::kDataset:
     case Completes::kModel:
+    case Completes::kService:
       for (const Candidate& found : lookup(argument.completes)) add(found.word, found.about);
       return;
   }

@@ -36,6 +36,7 @@ Names names_of(Completes kind, const client::Connection& connection) {
     case Completes::kDatastore: return {connection.in_workspace("/datastores"), "name", "kind"};
     case Completes::kDataset: return {connection.in_workspace("/data"), "name", "description"};
     case Completes::kModel: return {connection.in_workspace("/models"), "id", "framework"};
+    case Completes::kService: return {connection.in_workspace("/services"), "name", "state"};
     default: return {};
   }
 }

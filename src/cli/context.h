@@ -46,6 +46,8 @@ void add_workspace_commands(Command root, Context& context);
 void add_experiment_commands(Command root, Context& context);
 void add_token_commands(Command root, Context& context);
 void add_serve_command(Command root, Context& context);
+void add_deploy_command(Command root, Context& context);
+void add_service_commands(Command root, Context& context);
 void add_status_command(Command root, Context& context);
 void add_doctor_command(Command root, Context& context);
 void add_log_command(Command root, Context& context);

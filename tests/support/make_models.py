@@ -34,6 +34,23 @@ def onnx_double(folder):
     save(onnx, helper.make_model(texts, opset_imports=[helper.make_opsetid("", 13)]), folder / "texts.onnx")
 
 
+def onnx_times(folder):
+    """One number in, its double or triple out: two versions that can be told apart."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    for factor in (2, 3):
+        graph = helper.make_graph(
+            [helper.make_node("Mul", ["x", "factor"], ["y"])],
+            "times",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, 1])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, 1])],
+            [helper.make_tensor("factor", TensorProto.FLOAT, [], [float(factor)])],
+        )
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+        save(onnx, model, folder / f"times{factor}.onnx")
+
+
 def onnx_digits(folder):
     """The network 784-128-10 of the benchmarks."""
     import numpy
