@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from .environments import Environment
     from .errors import SlipwayError
     from .experiment import Experiment
+    from .models import Model
     from .recording import log_chart, log_image, log_row, log_table, log_text, log_value
     from .run import Run
+    from .services import Service
 
 # Name -> the module it is in; loaded when it is first asked for.
 _LATER = {
@@ -45,7 +47,9 @@ _LATER = {
     "Environment": "environments",
     "Experiment": "experiment",
     "JobRun": "current",
+    "Model": "models",
     "Run": "run",
+    "Service": "services",
     "SlipwayError": "errors",
     "Workspace": "_workspace",
     "autolog": "_autolog",
@@ -71,7 +75,9 @@ __all__ = [
     "Environment",
     "Experiment",
     "JobRun",
+    "Model",
     "Run",
+    "Service",
     "SlipwayError",
     "Workspace",
     "__version__",

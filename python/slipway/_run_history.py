@@ -8,6 +8,7 @@ from ._job import texts
 from ._run_metrics import RunMetrics
 
 if TYPE_CHECKING:
+    from .models import Model
     from .run import Run, Runs
 
 _TEXTS = ("tags", "properties")
@@ -86,6 +87,28 @@ class RunHistory(RunMetrics):
             self.complete()
         else:
             self.fail(f"{type(error).__name__}: {error}"[:16000])
+
+    # -- models ---------------------------------------------------------------------------------------------
+
+    def register_model(self, name: str, path: str = "outputs", **facts: Any) -> "Model":
+        """Registers files that the run has kept, one or a folder, as the next version of a model. No byte moves.
+
+        Facts: `framework` ("tensorflow", "keras", "onnx", "pytorch", "scikit-learn", "custom"), `framework_version`,
+        `environment`, `description`, `tags`, `properties`, `datasets` (role -> dataset; the run's inputs are known),
+        `sample_input` and `sample_output` (datasets), `cpus`, `memory`, `gpus` (what it needs when it is served),
+        `trial=False` to leave out the trial load.
+
+            model = run.register_model("digits", path="outputs/model", framework="tensorflow")
+            model.wait_for_trial()["serves"]
+        """
+        from .models import new_model
+
+        document = new_model(self._workspace, name, path=path, **facts)
+        return self._workspace.models.create(document, self._as_run())
+
+    def models(self) -> Json:
+        """{"registered": [...], "used": [...]}: the models that came of this run and those it was given."""
+        return self.transport.get(self.path("/models"))
 
     # -- children -------------------------------------------------------------------------------------------
 

@@ -16,7 +16,9 @@ from .datastores import Datastores
 from .environments import Environments
 from .errors import InvalidArgumentError, NotFoundError
 from .experiment import Experiment, Experiments
+from .models import Models
 from .run import Run, Runs
+from .services import Service, Services, service_document
 
 
 class Workspace:
@@ -225,6 +227,31 @@ class Workspace:
     @property
     def datastores(self) -> Datastores:
         return Datastores(self)
+
+    @property
+    def models(self) -> Models:
+        return Models(self)
+
+    @property
+    def services(self) -> Services:
+        return Services(self)
+
+    def deploy(
+        self, name: str, model: Any = None, overwrite: bool = False, wait: bool = True, **settings: Any
+    ) -> Service:
+        """Turns a registered model into a web service, and waits until it answers.
+
+        The framework of the model decides what it is served with; `entry`, a script with `init()` and `run(data)` in
+        the folder `source`, and `environment` serve anything. More: `replicas` (a number, or two to scale between),
+        `auth` ("key", "token", "none"), `compute`, `cpus`, `memory`, `gpus`, `workers`, `timeout`, `max_concurrent`,
+        `target_utilization`, `scale_down_after`, `variables`, `tags`, `description`.
+
+            service = ws.deploy("digits-svc", "digits:3", replicas=(1, 4))
+            service.predict({"instances": [[0.1, 0.2]]})
+        """
+        document = service_document(self, model=model, **settings)
+        made = self.services.create({"name": name, "overwrite": overwrite, **document})
+        return made.wait() if wait else made
 
 
 def workspace(

@@ -100,11 +100,16 @@ def test_pytorch_transfer_learning_by_the_estimator_with_the_pins_of_the_time(
     assert "outputs/model.pt" in said and len(metrics_in(said)["loss"]) == 2
 
 
-def test_scikit_learn_on_rows(example, program):
-    done = program(example("sklearn-iris") / "submit.py")
+def test_scikit_learn_on_rows_and_then_as_a_service(example, program):
+    folder = example("sklearn-iris")
+    done = program(folder / "submit.py")
     found = metrics_in(done.stdout)
     assert found["Accuracy"] > 0.9 and found["Kernel type"] == "linear"
     assert found["confusion"]["data"]["class_labels"] == ["0", "1", "2"]
+    deployed = program(folder / "deploy.py").stdout
+    assert "iris\t1\n" in deployed
+    assert 'operation finished, operation "Succeeded"' in deployed
+    assert deployed.splitlines()[-1] == '{"predict": [0, 2]}', "in the environment that trained it"
 
 
 ESTIMATOR = """

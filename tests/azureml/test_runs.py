@@ -247,12 +247,6 @@ def test_what_cannot_be_submitted_says_so(ws, machine, here):
     plain.arguments = [["nested"]]
     with pytest.raises(UserErrorException, match="flat list"):
         experiment.submit(plain)
-    for call in (
-        lambda: ws.models,
-        lambda: experiment.start_logging(snapshot_directory=None).register_model("m"),
-    ):
-        with pytest.raises(UserErrorException, match="no model registry yet"):
-            call()
 
 
 def test_objects_show_themselves_in_notebooks(ws):

@@ -1,14 +1,18 @@
-"""Models. Their metadata classes construct; what needs a registry says that there is none yet."""
+"""Models: registered under a name, in versions, and deployed as services."""
 
 import os
 
-from azureml.core._not_yet import needs_registry, no_registry
+from azureml._service import iso, translated
+from azureml._support import refused, reject_unknown, warn_once, without_effect
+from azureml.core import _models
+from azureml.core.inference_config import InferenceConfig
 from azureml.core.resource_configuration import ResourceConfiguration
-from azureml.exceptions import UserErrorException
+from azureml.exceptions import ModelNotFoundException, UserErrorException, WebserviceException
 
 __all__ = ["InferenceConfig", "Model", "ModelPackage", "ResourceConfiguration"]
 
 MODELS_FOLDER = "azureml-models"
+_NO_IMAGES = "Slipway serves models without building images; Model.deploy makes a service"
 
 
 class Model:
@@ -27,7 +31,6 @@ class Model:
 
     _SUPPORTED_FRAMEWORKS_FOR_NO_CODE_DEPLOY = (Framework.ONNX, Framework.SCIKITLEARN, Framework.TENSORFLOW)
 
-    @needs_registry
     def __init__(
         self,
         workspace,
@@ -41,10 +44,136 @@ class Model:
         expand=True,
         **kwargs,
     ):
-        pass
+        record = kwargs.pop("_record", None)
+        reject_unknown("Model", kwargs, {})
+        self.workspace = workspace
+        self._record = record or self._find(name, id, tags, properties, version, run_id, model_framework)
+
+    def _find(self, name, id, tags, properties, version, run_id, framework):
+        if name and ":" in name and id is None:
+            name, id = None, name
+        if id is not None:
+            name, _, number = str(id).partition(":")
+            version = version or number or None
+        if not name:
+            raise UserErrorException("A model is found by its name or its id; both are None")
+        if version is not None and not (tags or properties or run_id or framework):
+            return _models.find_one(self.workspace, name, version)
+        found = _models.find_all(
+            self.workspace, name, tags, properties, run_id, version is None, framework=framework
+        )
+        for record in found:
+            if version is None or int(record["version"]) == int(version):
+                return record
+        raise ModelNotFoundException(
+            f"There is no model '{name}' that fits in workspace {self.workspace.name}"
+        )
+
+    # -- what it is -----------------------------------------------------------------------------------------
+
+    @property
+    def name(self):
+        return self._record["name"]
+
+    @property
+    def version(self):
+        return int(self._record["version"])
+
+    @property
+    def id(self):
+        return f"{self.name}:{self.version}"
+
+    @property
+    def url(self):
+        return f"aml://asset/{self._record['snapshot']}"
+
+    @property
+    def description(self):
+        return self._record.get("description") or None
+
+    @property
+    def tags(self):
+        return dict(self._record.get("tags") or {})
+
+    @property
+    def properties(self):
+        return dict(self._record.get("properties") or {})
+
+    @property
+    def run_id(self):
+        return self._record.get("run")
+
+    @property
+    def run(self):
+        from azureml.core.run import Run
+
+        return Run.get(self.workspace, self.run_id) if self.run_id else None
+
+    @property
+    def created_by(self):
+        return {"userName": self._record.get("created_by")}
+
+    @property
+    def created_time(self):
+        from slipway._times import parse_time
+
+        return parse_time(self._record["created_at"])
+
+    @property
+    def model_framework(self):
+        return _models.azure_framework(self._record)
+
+    @property
+    def model_framework_version(self):
+        return self._record.get("framework_version") or None
+
+    @property
+    def resource_configuration(self):
+        wanted = self._record.get("resources") or {}
+        if not any(wanted.values()):
+            return None
+        memory = wanted.get("memory_bytes") or 0
+        return ResourceConfiguration(
+            wanted.get("cpus") or None, memory / (1 << 30) or None, wanted.get("gpus") or None
+        )
+
+    @property
+    def datasets(self):
+        from azureml.core.dataset import Dataset
+
+        found = {}
+        for role, reference in (self._record.get("datasets") or {}).items():
+            name, _, version = reference.partition(":")
+            found.setdefault(role, []).append(Dataset.get_by_name(self.workspace, name, int(version)))
+        return found
+
+    def __repr__(self):
+        return (
+            f"Model(workspace={self.workspace!r}, name={self.name}, id={self.id}, version={self.version}, "
+            f"tags={self.tags}, properties={self.properties})"
+        )
+
+    def serialize(self):
+        record = self._record
+        return {
+            "id": self.id,
+            "name": self.name,
+            "version": self.version,
+            "url": self.url,
+            "createdTime": iso(record["created_at"]),
+            "description": self.description,
+            "framework": self.model_framework,
+            "frameworkVersion": self.model_framework_version,
+            "tags": self.tags,
+            "properties": self.properties,
+            "runId": self.run_id,
+            "workspaceName": self.workspace.name,
+        }
+
+    # -- registering and finding ----------------------------------------------------------------------------
 
     @staticmethod
-    @needs_registry
+    @without_effect(child_paths="all files below model_path are the model")
     def register(
         workspace,
         model_path,
@@ -60,10 +189,14 @@ class Model:
         sample_output_dataset=None,
         resource_configuration=None,
     ):
-        pass
+        document = _models.facts(
+            workspace, model_name, tags, properties, description, datasets, model_framework, model_framework_version,
+            sample_input_dataset, sample_output_dataset, resource_configuration)  # fmt: skip
+        print(f"Registering model {model_name}")
+        return Model(workspace, _record=_models.register_files(workspace, model_path, document))
 
     @staticmethod
-    @needs_registry
+    @without_effect(expand="every record is whole", page_count="Slipway decides how many come at once")
     def list(
         workspace,
         name=None,
@@ -76,10 +209,34 @@ class Model:
         page_count=255,
         model_framework=None,
     ):
-        pass
+        found = _models.find_all(
+            workspace, name, tags, properties, run_id, latest, dataset_id, model_framework
+        )
+        return [Model(workspace, _record=record) for record in found]
 
     @staticmethod
-    @needs_registry
+    def get_model_path(model_name, version=None, _workspace=None):
+        """Where a service finds a model: below AZUREML_MODEL_DIR, or below azureml-models; elsewhere it is fetched."""
+        folder = os.environ.get("AZUREML_MODEL_DIR")
+        if folder:
+            nested = os.path.join(folder, model_name)
+            return _single(_version_folder(nested, version) if os.path.isdir(nested) else folder)
+        local = os.path.join(MODELS_FOLDER, model_name)
+        if os.path.isdir(local):
+            return _single(_version_folder(local, version))
+        if _workspace is None:
+            raise UserErrorException(
+                f"There is no folder {MODELS_FOLDER}/{model_name} here; outside a service give _workspace, or download "
+                "the model"
+            )
+        model = Model(_workspace, model_name, version=version)
+        place = os.path.join(local, str(model.version))
+        model.download(place, exist_ok=True)
+        return _single(place)
+
+    # -- deploying ------------------------------------------------------------------------------------------
+
+    @staticmethod
     def deploy(
         workspace,
         name,
@@ -90,17 +247,24 @@ class Model:
         overwrite=False,
         show_output=False,
     ):
-        pass
+        from azureml.core.webservice import _deployment
+
+        service = _deployment.deploy(
+            workspace, name, models, inference_config, deployment_config, deployment_target, overwrite
+        )
+        if show_output:
+            service.wait_for_deployment(show_output=True)
+        return service
 
     @staticmethod
-    @needs_registry
+    @refused(_NO_IMAGES)
     def package(
         workspace, models, inference_config=None, generate_dockerfile=False, image_name=None, image_label=None
     ):
         pass
 
     @staticmethod
-    @needs_registry
+    @refused("Slipway does not measure models by itself; slipway service show tells requests and their times")
     def profile(
         workspace,
         profile_name,
@@ -113,50 +277,26 @@ class Model:
     ):
         pass
 
-    @staticmethod
-    def get_model_path(model_name, version=None, _workspace=None):
-        """Where a service finds a model: below AZUREML_MODEL_DIR, or below azureml-models."""
-        folder = os.environ.get("AZUREML_MODEL_DIR")
-        for root in [folder] if folder else []:
-            nested = os.path.join(root, model_name)
-            if os.path.isdir(nested):
-                return _single(_version_folder(nested, version))
-            return _single(root)
-        local = os.path.join(MODELS_FOLDER, model_name)
-        if os.path.isdir(local):
-            return _single(_version_folder(local, version))
-        no_registry("Model.get_model_path outside a service")
-        return None
+    # -- changes --------------------------------------------------------------------------------------------
 
-    @needs_registry
+    def _change(self, document):
+        with translated(UserErrorException):
+            self._record = self.workspace._patch("/models/{}", document, self.id)
+
+    def add_tags(self, tags):
+        self._change({"tags": {str(key): str(value) for key, value in tags.items()}})
+
+    def remove_tags(self, tags):
+        names = [tags] if isinstance(tags, str) else tags
+        self._change({"tags": {str(name): None for name in names}})
+
+    def add_properties(self, properties):
+        self._change({"properties": {str(key): str(value) for key, value in properties.items()}})
+
+    @refused("what a model was made from is recorded when it is registered")
     def add_dataset_references(self, datasets):
         pass
 
-    @needs_registry
-    def add_properties(self, properties):
-        pass
-
-    @needs_registry
-    def add_tags(self, tags):
-        pass
-
-    @needs_registry
-    def remove_tags(self, tags):
-        pass
-
-    @needs_registry
-    def delete(self):
-        pass
-
-    @needs_registry
-    def download(self, target_dir=".", exist_ok=False, exists_ok=None):
-        pass
-
-    @needs_registry
-    def serialize(self):
-        pass
-
-    @needs_registry
     def update(
         self,
         tags=None,
@@ -165,7 +305,37 @@ class Model:
         sample_output_dataset=None,
         resource_configuration=None,
     ):
-        pass
+        wanted = {
+            "description": description,
+            "sample_input": _models.sample(self.workspace, sample_input_dataset),
+            "sample_output": _models.sample(self.workspace, sample_output_dataset),
+            "resources": _models.resource_fields(resource_configuration),
+        }
+        if tags is not None:
+            gone = {name: None for name in self.tags}
+            wanted["tags"] = {**gone, **{str(key): str(value) for key, value in tags.items()}}
+        self._change({key: value for key, value in wanted.items() if value is not None})
+
+    def download(self, target_dir=".", exist_ok=False, exists_ok=None):
+        if exists_ok is not None:
+            warn_once(
+                "exists_ok", "Model.download: exists_ok is the older name of exist_ok", DeprecationWarning
+            )
+            exist_ok = exists_ok
+        with translated(UserErrorException):
+            model = self.workspace._slipway.models[self.id]
+            tops = sorted({file.path.split("/")[0] for file in model.files()})
+            there = [name for name in tops if os.path.exists(os.path.join(target_dir, name))]
+            if there and not exist_ok:
+                raise WebserviceException(
+                    f"{os.path.join(target_dir, there[0])} is there already; give exist_ok=True to replace it"
+                )
+            model.download(target_dir)
+        return os.path.join(target_dir, tops[0]) if len(tops) == 1 else target_dir
+
+    def delete(self):
+        with translated(WebserviceException):
+            self.workspace._delete("/models/{}", self.id)
 
 
 def _version_folder(folder, version):
@@ -183,46 +353,9 @@ def _single(folder):
     return os.path.join(folder, entries[0]) if len(entries) == 1 else folder
 
 
-class InferenceConfig:
-    """A service's entry script: `init()` once, `run(data)` for each request."""
-
-    def __init__(
-        self,
-        entry_script,
-        runtime=None,
-        conda_file=None,
-        extra_docker_file_steps=None,
-        source_directory=None,
-        enable_gpu=None,
-        description=None,
-        base_image=None,
-        base_image_registry=None,
-        cuda_version=None,
-        environment=None,
-    ):
-        if not entry_script:
-            raise UserErrorException("An InferenceConfig needs an entry_script")
-        root = source_directory or "."
-        if not os.path.isfile(os.path.join(root, entry_script)):
-            raise UserErrorException(f"There is no entry script '{entry_script}' in {os.path.abspath(root)}")
-        if environment is not None and (conda_file or base_image or extra_docker_file_steps):
-            raise UserErrorException("Give environment, or the older conda_file and base_image, not both")
-        self.entry_script = entry_script
-        self.runtime = runtime
-        self.conda_file = conda_file
-        self.extra_docker_file_steps = extra_docker_file_steps
-        self.source_directory = source_directory
-        self.enable_gpu = enable_gpu
-        self.description = description
-        self.base_image = base_image
-        self.base_image_registry = base_image_registry
-        self.cuda_version = cuda_version
-        self.environment = environment
-
-
 class ModelPackage:
     """A model with its environment as an image."""
 
-    @needs_registry
+    @refused(_NO_IMAGES)
     def __init__(self, workspace, operation_id, environment):
         pass

@@ -2,52 +2,19 @@
 
 import os
 
+from azureml._filters import has_all
 from azureml._service import translated
 from azureml._support import no_effect, refused, reject_unknown, without_effect
 from azureml.core._run_files import RunFiles
 from azureml.core._run_logging import RunLogging
+from azureml.core._run_states import RUNNING_STATES, RunStatus
 from azureml.exceptions import RunEnvironmentException, UserErrorException
 
-RUNNING_STATES = ["NotStarted", "Starting", "Provisioning", "Preparing", "Queued", "Running", "Finalizing",
-                  "CancelRequested", "NotResponding"]  # fmt: skip
-POST_PROCESSING_STATES = ["Finalizing"]
-TERMINAL_STATES = ["Completed", "Failed", "Canceled"]
+__all__ = ["Run", "RunStatus", "get_run"]
+
 _SECRETS = "Slipway keeps no secrets for jobs; give them as environment variables of the run"
 
 _current = None
-
-
-class RunStatus:
-    """The states of a run."""
-
-    NOT_STARTED = "NotStarted"
-    STARTING = "Starting"
-    PROVISIONING = "Provisioning"
-    PREPARING = "Preparing"
-    QUEUED = "Queued"
-    RUNNING = "Running"
-    FINALIZING = "Finalizing"
-    CANCEL_REQUESTED = "CancelRequested"
-    COMPLETED = "Completed"
-    FAILED = "Failed"
-    CANCELED = "Canceled"
-    NOT_RESPONDING = "NotResponding"
-
-    @classmethod
-    def list(cls):
-        return [value for key, value in sorted(vars(cls).items()) if key.isupper()]
-
-    @classmethod
-    def get_running_statuses(cls):
-        return list(RUNNING_STATES)
-
-    @classmethod
-    def get_post_processing_statuses(cls):
-        return list(POST_PROCESSING_STATES)
-
-    @classmethod
-    def get_terminal_statuses(cls):
-        return list(TERMINAL_STATES)
 
 
 class Run(RunLogging, RunFiles):
@@ -388,11 +355,15 @@ class Run(RunLogging, RunFiles):
         resource_configuration=None,
         **kwargs,
     ):
-        from azureml.core.model import no_registry
+        from azureml.core import _models
+        from azureml.core.model import Model
 
-        no_registry("Run.register_model")
-
-    register_model.slipway_status = ("not yet", "the server has no model registry yet")
+        reject_unknown("Run.register_model", kwargs, {})
+        workspace = self.experiment.workspace
+        document = _models.facts(
+            workspace, model_name, tags, properties, description, datasets, model_framework, model_framework_version,
+            sample_input_dataset, sample_output_dataset, resource_configuration)  # fmt: skip
+        return Model(workspace, _record=_models.register_of_run(self, model_path or model_name, document))
 
     @refused(_SECRETS)
     def get_secret(self, name):
@@ -418,15 +389,6 @@ def _rehydrated(experiment, found):
     return kind(experiment, found.id, _slipway_run=found)
 
 
-def _pairs(wanted):
-    """Filters may be a name, a list of names, or a dictionary of names and values."""
-    if wanted is None:
-        return {}
-    if isinstance(wanted, str):
-        return {wanted: None}
-    return dict(wanted) if isinstance(wanted, dict) else {name: None for name in wanted}
-
-
 def _filtered(experiment, found, type, tags, properties, status, include_children):
     statuses = [status] if isinstance(status, str) else status
     for run in found:
@@ -435,16 +397,10 @@ def _filtered(experiment, found, type, tags, properties, status, include_childre
             continue
         if statuses and record["state"] not in statuses:
             continue
-        if not _has_all(record.get("tags") or {}, tags) or not _has_all(
+        if not has_all(record.get("tags") or {}, tags) or not has_all(
             record.get("properties") or {}, properties
         ):
             continue
         made = _rehydrated(experiment, run)
         if type is None or type == ("azureml.scriptrun" if record.get("job", {}).get("command") else None):
             yield made
-
-
-def _has_all(there, wanted):
-    return all(
-        key in there and (value is None or there[key] == str(value)) for key, value in _pairs(wanted).items()
-    )

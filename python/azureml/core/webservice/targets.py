@@ -1,5 +1,6 @@
 """Where Azure runs services; each has its configuration."""
 
+from azureml._support import refused
 from azureml.core.webservice.webservice import Webservice, WebserviceDeploymentConfiguration
 from azureml.exceptions import WebserviceException
 
@@ -113,6 +114,13 @@ class AksWebservice(Webservice):
 class AksEndpoint(AksWebservice):
     """A service with several versions."""
 
+    @staticmethod
+    @refused(
+        "a service of Slipway serves one version, and an update is loaded beside it; deploy two services"
+    )
+    def deploy_configuration(*args, **kwargs):
+        pass
+
 
 class LocalWebservice(Webservice):
     """A service on this machine."""
@@ -120,3 +128,7 @@ class LocalWebservice(Webservice):
     @staticmethod
     def deploy_configuration(port=None):
         return _filled(LocalWebserviceDeploymentConfiguration("Local"), {"port": port})
+
+
+def class_of(kind):
+    return {"AKS": AksWebservice, "LOCAL": LocalWebservice}.get(str(kind).upper(), AciWebservice)
