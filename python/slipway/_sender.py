@@ -18,7 +18,8 @@ import os
 import struct
 import sys
 import time
-from typing import Any, List, Optional
+from _weakref import ref
+from typing import Any, Callable, List, Optional
 
 STALL_SECONDS = 0.05
 DRAIN_SECONDS = 30.0
@@ -28,6 +29,19 @@ MAX_MESSAGE = 64 << 10
 # Nobody listens there (any more): the supervisor has died, or is about to bind its socket.
 _GONE = (errno.ECONNREFUSED, errno.ECONNRESET, errno.ENOENT, errno.ENOTCONN, errno.EPIPE)
 _FULL = (errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM, errno.EINTR)
+
+
+def _weak_call(sender: "Sender") -> Callable[[], None]:
+    """Calls after fork are held until nothing else of the interpreter is left, and a socket that is closed so late
+    crashes Python 3.7 to 3.9."""
+    weak = ref(sender)
+
+    def after_fork() -> None:
+        found = weak()
+        if found is not None:
+            found._after_fork()
+
+    return after_fork
 
 
 class Sender:
@@ -40,9 +54,13 @@ class Sender:
         self._exit_hooks = False
         self._reset()
         if hasattr(os, "register_at_fork"):
-            os.register_at_fork(after_in_child=self._after_fork)
+            os.register_at_fork(after_in_child=_weak_call(self))
         else:  # Python 3.6: looked at before each message
             self.send = self._send_checking_fork  # type: ignore[method-assign]
+
+    def __del__(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
 
     def _reset(self) -> None:
         import threading

@@ -2,10 +2,11 @@
 
 import os
 import signal
+import socket
 import subprocess
 
 import pytest
-from support.interpreters import PACKAGES
+from support.interpreters import PACKAGES, interpreters
 from support.processes import wait_until
 
 
@@ -329,6 +330,19 @@ def test_backlog_is_bounded_and_says_what_it_dropped(outside, tmp_path):
     )
     assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
     assert "1000 messages were not taken" in done.stderr
+
+
+def test_a_process_that_has_logged_ends_well_on_every_python(tmp_path):
+    taken = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    taken.bind(str(tmp_path / "run.sock"))
+    environment = {"PYTHONPATH": str(PACKAGES), "SLIPWAY_SOCKET": str(tmp_path / "run.sock")}
+    script = "import slipway; slipway.log(loss=1, step=1)"
+    codes = {
+        version: subprocess.run([path, "-W", "error", "-c", script], env=environment, timeout=60).returncode
+        for version, path in interpreters().items()
+    }
+    assert len(codes) > 1 and set(codes.values()) == {0}, codes
+    taken.close()
 
 
 def test_a_job_imports_only_what_it_needs(outside):

@@ -19,4 +19,11 @@ def interpreter(version):
     return found
 
 
+def interpreters():
+    """Version -> path of every Python 3.6 and later in pyenv's folder."""
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    found = sorted(root.glob("versions/3.*/bin/python"), key=lambda path: path.parts)
+    return {path.parent.parent.name: str(path) for path in found}
+
+
 OLDEST, NEWEST = "3.6", "3.13"
