@@ -8,6 +8,7 @@
 #include "cli/completion_commands.h"
 #include "cli/context.h"
 #include "cli/help.h"
+#include "cli/join.h"
 
 namespace slipway::cli {
 namespace {
@@ -34,6 +35,7 @@ void add_all_commands(Command root, Context& context) {
   add_run_commands(root, context);
   add_experiment_commands(root, context);
   add_environment_commands(root, context);
+  add_join_command(root, context);
   add_compute_commands(root, context);
   add_data_commands(root, context);
   add_datastore_commands(root, context);

@@ -179,6 +179,16 @@ Result<int> list_nodes(Context& context, const std::string& name) {
   return 0;
 }
 
+Result<int> remove_node(Context& context, const std::string& cluster, const std::string& node) {
+  SLIPWAY_TRY(check_name(cluster, "cluster"));
+  SLIPWAY_TRY(check_name(node, "node", 128));
+  SLIPWAY_ASSIGN(Session session, Session::open(context));
+  SLIPWAY_TRY(session.remove(cluster_path(session, cluster) + "/nodes/" + http::percent_encode(node)));
+  if (context.console.json()) context.console.print_json(json::object{{"node", node}});
+  context.console.hint(fmt::format("node '{}' takes no more runs; it is gone when the last has ended", node));
+  return 0;
+}
+
 Result<int> delete_cluster(Context& context, const std::string& name) {
   SLIPWAY_TRY(check_name(name, "cluster"));
   SLIPWAY_ASSIGN(Session session, Session::open(context));
@@ -190,7 +200,7 @@ Result<int> delete_cluster(Context& context, const std::string& name) {
 
 void add_size_options(Command command, ClusterOptions& options) {
   command.option("--min", options.min, "N", "nodes that are always up (0)");
-  command.option("--max", options.max, "N", "nodes at most (1)");
+  command.option("--max", options.max, "N", "nodes at most (1); 0: only machines that join");
   command.option("--idle", options.idle, "TIME", "a node idle for this long is stopped (120s)");
   command.option("--cpus", options.cpus, "N", "CPUs of a node (all of this machine's)");
   command.option("--memory", options.memory, "SIZE",
@@ -235,6 +245,13 @@ void add_compute_commands(Command root, Context& context) {
   update.positional("NAME", update_options->name, "the cluster", Completes::kCluster);
   add_size_options(update, *update_options);
   update.action([update_options, &context] { return update_cluster(context, *update_options); });
+
+  const auto leaving = std::make_shared<std::pair<std::string, std::string>>();
+  Command leave = compute.command("remove-node", "Let a machine go that has joined a cluster",
+                                  "slipway compute remove-node own own-3f9a2k");
+  leave.positional("CLUSTER", leaving->first, "the cluster", Completes::kCluster);
+  leave.positional("NODE", leaving->second, "the node");
+  leave.action([leaving, &context] { return remove_node(context, leaving->first, leaving->second); });
 
   add_named("delete", "Delete a cluster", "slipway compute delete cpu-cluster", delete_cluster);
 }

@@ -19,10 +19,10 @@ constexpr int kMostGpus = 64;
 constexpr Duration kLongestIdle = std::chrono::days(30);
 
 Status check_limits(const ClusterSpec& spec) {
-  if (spec.max_nodes < 1 || spec.max_nodes > kMostNodes)
+  if (spec.max_nodes < 0 || spec.max_nodes > kMostNodes)
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("cluster '{}' is given at most {} nodes", spec.name, spec.max_nodes),
-                fmt::format("give a maximum from 1 to {}", kMostNodes));
+                fmt::format("give a maximum from 0 (only machines that join) to {}", kMostNodes));
   if (spec.min_nodes < 0 || spec.min_nodes > spec.max_nodes)
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("cluster '{}' is given at least {} and at most {} nodes", spec.name,

@@ -81,6 +81,7 @@ NodeRecord read_node(const store::Row& row) {
   node.pid = static_cast<int>(row.integer(10));
   node.created_at = row.time(11);
   node.registered = !row.is_null(12);
+  node.joined = row.integer(13) != 0;
   return node;
 }
 
@@ -149,10 +150,10 @@ Status delete_clusters_of(store::Writer& writer, const WorkspaceName& workspace)
 Status insert_node(store::Writer& writer, const NodeRecord& node) {
   SLIPWAY_TRY(writer.execute(
       "INSERT INTO nodes (id, workspace, cluster, state, cpus, memory_bytes, gpus, gpu_names, gpu_indices, "
-      "created_at) VALUES (?, ?, ?, 'starting', ?, ?, ?, ?, ?, ?)",
+      "created_at, joined) VALUES (?, ?, ?, 'starting', ?, ?, ?, ?, ?, ?, ?)",
       {node.id, node.cluster.workspace, node.cluster.name, node.capacity.cpus, node.capacity.memory_bytes,
        node.capacity.gpus, json::serialize(slipway::to_json(node.capacity.gpu_names)),
-       json_text(node.gpu_indices), node.created_at}));
+       json_text(node.gpu_indices), node.created_at, node.joined ? 1 : 0}));
   return {};
 }
 
@@ -184,7 +185,7 @@ Result<std::vector<NodeRecord>> all_nodes(store::Reader& reader) {
   std::vector<NodeRecord> nodes;
   SLIPWAY_TRY(reader.query(
       "SELECT id, workspace, cluster, state, cpus, memory_bytes, gpus, gpu_names, gpu_indices, address, pid, "
-      "created_at, registered_at FROM nodes ORDER BY id",
+      "created_at, registered_at, joined FROM nodes ORDER BY id",
       {}, [&](const store::Row& row) { nodes.push_back(read_node(row)); }));
   return nodes;
 }

@@ -18,6 +18,7 @@ struct NodeRecord {
   int pid = 0;                   // of its agent
   bool registered = false;
   bool draining = false;
+  bool joined = false;  // a machine that came by itself: no engine starts or stops it
   Timestamp created_at;
 };
 

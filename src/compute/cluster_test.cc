@@ -55,7 +55,7 @@ TEST(Cluster, WrongFieldsAreNamed) {
   EXPECT_THAT(error(R"({"max_nodes": 4})"), HasSubstr("name"));
   EXPECT_THAT(error(R"({"name": "a", "min_nodes": 3, "max_nodes": 2})"),
               HasSubstr("at least 3 and at most 2"));
-  EXPECT_THAT(error(R"({"name": "a", "max_nodes": 0})"), HasSubstr("from 1 to"));
+  EXPECT_THAT(error(R"({"name": "a", "max_nodes": -1})"), HasSubstr("from 0 "));
   EXPECT_THAT(error(R"({"name": "a", "idle_seconds": -1})"), HasSubstr("idle_seconds is -1"));
   EXPECT_THAT(error(R"({"name": "a", "cpus": -2})"), HasSubstr("-2 CPUs"));
   EXPECT_THAT(error(R"({"name": "a", "memory_bytes": 5})"), HasSubstr("5 bytes"));

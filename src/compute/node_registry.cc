@@ -118,6 +118,8 @@ json::object to_json(const NodeInfo& node) {
           {"runs", std::move(runs)},
           {"last_seen_at", node.last_seen_at ? json::value(to_iso8601(*node.last_seen_at)) : json::value()},
           {"created_at", to_iso8601(node.record.created_at)},
+          {"joined", node.record.joined},
+          {"address", node.record.address},
           {"pid", node.record.pid}};
 }
 
@@ -281,12 +283,20 @@ std::vector<NodeView> NodeRegistry::scheduler_view(const ClusterKey& cluster) co
   return views;
 }
 
+std::vector<Amount> NodeRegistry::joined(const ClusterKey& cluster) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Amount> amounts;
+  for (const auto& [id, entry] : nodes_)
+    if (entry->record.cluster == cluster && entry->record.joined) amounts.push_back(entry->total);
+  return amounts;
+}
+
 std::vector<ScalerNode> NodeRegistry::scaler_view(const ClusterKey& cluster, const NodeCapacity& size) const {
   const std::lock_guard lock(mutex_);
   const Amount right = to_amount(size);
   std::vector<ScalerNode> nodes;
   for (const auto& [id, entry] : nodes_) {
-    if (entry->record.cluster != cluster) continue;
+    if (entry->record.cluster != cluster || entry->record.joined) continue;
     nodes.push_back({.id = id,
                      .state = entry->state(),
                      .since = entry->since,
@@ -301,7 +311,7 @@ std::vector<int> NodeRegistry::least_used_gpus(const Machine& machine, int count
   std::map<int, int> users;
   for (const Gpu& gpu : machine.gpus) users[gpu.index] = 0;
   for (const auto& [id, entry] : nodes_)
-    for (const int index : entry->record.gpu_indices)
+    for (const int index : entry->record.joined ? std::vector<int>() : entry->record.gpu_indices)
       if (const auto found = users.find(index); found != users.end()) ++found->second;
   std::vector<std::pair<int, int>> order;  // users, index
   for (const auto& [index, number] : users) order.emplace_back(number, index);

@@ -72,7 +72,9 @@ class NodeRegistry {
   size_t size() const;
 
   std::vector<NodeView> scheduler_view(const ClusterKey& cluster) const;
-  // `size`: of a node started now, to tell the outdated ones.
+  // What the machines that joined the cluster have.
+  std::vector<Amount> joined(const ClusterKey& cluster) const;
+  // Without those that joined. `size`: of a node started now, to tell the outdated ones.
   std::vector<ScalerNode> scaler_view(const ClusterKey& cluster, const NodeCapacity& size) const;
   // The `count` GPUs of the machine that the fewest local nodes have, lowest index first.
   std::vector<int> least_used_gpus(const Machine& machine, int count) const;

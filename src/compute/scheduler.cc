@@ -37,18 +37,29 @@ bool any_room(const std::vector<Slot>& slots) {
 
 }  // namespace
 
-ClusterView cluster_view(const ClusterSpec& spec, const Machine& machine) {
-  return {.name = spec.name,
-          .max_nodes = spec.max_nodes,
-          .node_size = to_amount(node_size(spec, machine).capacity),
-          .machine = to_amount(NodeCapacity{.cpus = machine.cpus,
-                                            .memory_bytes = machine.memory_bytes,
-                                            .gpus = static_cast<int>(machine.gpus.size()),
-                                            .gpu_names = {}}),
-          .priority = spec.priority,
-          .use = {},
-          .moment = {},
-          .start_problem = ""};
+ClusterView cluster_view(const ClusterSpec& spec, const Machine& machine, const std::vector<Amount>& joined) {
+  ClusterView view{.name = spec.name,
+                   .max_nodes = spec.max_nodes,
+                   .node_size = to_amount(node_size(spec, machine).capacity),
+                   .machine = to_amount(NodeCapacity{.cpus = machine.cpus,
+                                                     .memory_bytes = machine.memory_bytes,
+                                                     .gpus = static_cast<int>(machine.gpus.size()),
+                                                     .gpu_names = {}}),
+                   .priority = spec.priority,
+                   .use = {},
+                   .moment = {},
+                   .start_problem = ""};
+  // Of a cluster that consists of them alone nothing else is ever started.
+  if (spec.max_nodes == 0) view.node_size = view.machine = {};
+  view.max_nodes += static_cast<int>(joined.size());
+  for (const Amount& amount : joined) {
+    for (Amount* largest : {&view.node_size, &view.machine}) {
+      largest->milli_cpus = std::max(largest->milli_cpus, amount.milli_cpus);
+      largest->memory_bytes = std::max(largest->memory_bytes, amount.memory_bytes);
+      largest->gpus = std::max(largest->gpus, amount.gpus);
+    }
+  }
+  return view;
 }
 
 SchedulerResult schedule(const WaitingRuns& queue, std::span<const NodeView> nodes,

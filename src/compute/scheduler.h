@@ -59,7 +59,9 @@ struct ClusterView {
   std::string start_problem;
 };
 
-ClusterView cluster_view(const ClusterSpec& spec, const Machine& machine);
+// `joined`: the machines that came by themselves, beyond the nodes that the cluster's limits count.
+ClusterView cluster_view(const ClusterSpec& spec, const Machine& machine,
+                         const std::vector<Amount>& joined = {});
 
 struct Placement {
   int64_t seq = 0;

@@ -133,6 +133,10 @@ std::string why(const WaitingRuns& queue, int64_t seq, std::span<const NodeView>
 }
 
 Status check_fits(const Job& job, const ClusterView& cluster) {
+  if (cluster.max_nodes == 0)
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("cluster '{}' has no node, and starts none by itself", cluster.name),
+                fmt::format("let a machine join it: slipway join {}", cluster.name));
   if (job.nodes > cluster.max_nodes)
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("cluster '{}' has at most {}; this run asks for {}", cluster.name,

@@ -38,7 +38,7 @@ struct AgentConfig {
   Secret token;
 };
 
-// Reads agent.json ({"url", "node", "capacity", "address"?, "ca_file"?, "cache_bytes"?,
+// Reads agent.json ({"url", "node", "capacity" or "capacity_limits", "address"?, "ca_file"?, "cache_bytes"?,
 // "environments_bytes"?}; other fields are let pass) and the token beside it. The message of a failure names
 // the file.
 Result<AgentConfig> read_agent_config(const NodePaths& paths);

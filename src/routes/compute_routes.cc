@@ -112,6 +112,35 @@ Result<Response> nodes(Services& services, const Request& request) {
   return page(std::move(items));
 }
 
+// A machine of somebody's own becomes a node. Its token is shown this once.
+Result<Response> join(Services& services, const Request& request) {
+  SLIPWAY_ASSIGN(const ClusterSpec spec, cluster_of(services, request));
+  SLIPWAY_ASSIGN(const json::object body, body_of(request, "the node"));
+  std::string name;
+  JsonFields fields(body, "the node");
+  fields.optional("name", name);
+  SLIPWAY_TRY(fields.finish());
+  compute::NodeRecord node;
+  node.id = name.empty() ? compute::new_node_id(spec.name) : NodeId(name);
+  SLIPWAY_TRY(check_name(node.id.str(), "node"));
+  node.cluster = spec.key();
+  node.created_at = services.clock.now();
+  node.joined = true;
+  SLIPWAY_ASSIGN(const Secret token, services.orchestrator.add_joined_node(node));
+  return http::json_response(json::object{{"node", node.id.str()}, {"token", token.reveal()}}, 201);
+}
+
+Result<Response> leave(Services& services, const Request& request) {
+  SLIPWAY_ASSIGN(const ClusterSpec spec, cluster_of(services, request));
+  const NodeId node = node_of(request);
+  const auto info = services.nodes.find(node);
+  if (!info || info->record.cluster != spec.key())
+    return fail(ErrorCode::kNotFound, fmt::format("cluster '{}' has no node '{}'", spec.name, node),
+                fmt::format("slipway compute nodes {} shows what it has", spec.name));
+  SLIPWAY_TRY(services.orchestrator.let_node_go(node));
+  return http::empty_response();
+}
+
 }  // namespace
 
 std::vector<RouteRow> compute_routes() {
@@ -123,6 +152,8 @@ std::vector<RouteRow> compute_routes() {
       {Method::kPatch, compute + "/{cluster}", Access::kOwner, change},
       {Method::kDelete, compute + "/{cluster}", Access::kOwner, remove},
       {Method::kGet, compute + "/{cluster}/nodes", Access::kReader, nodes},
+      {Method::kPost, compute + "/{cluster}/nodes", Access::kOwner, join},
+      {Method::kDelete, compute + "/{cluster}/nodes/{node}", Access::kOwner, leave},
   };
 }
 

@@ -52,7 +52,8 @@ void Orchestrator::start(compute::Engine& engine) {
 std::vector<compute::NodeOrder> Orchestrator::wanted_nodes() const {
   std::vector<compute::NodeOrder> wanted;
   for (const compute::NodeInfo& node : nodes_.list_all())
-    wanted.push_back({node.record.id, node.record.cluster, node.record.capacity, node.record.gpu_indices});
+    if (!node.record.joined)
+      wanted.push_back({node.record.id, node.record.cluster, node.record.capacity, node.record.gpu_indices});
   return wanted;
 }
 
@@ -125,7 +126,8 @@ void Orchestrator::let_cluster_go(const ClusterKey& key) {
 }
 
 compute::ClusterView Orchestrator::view_of(const Cluster& cluster) const {
-  compute::ClusterView view = compute::cluster_view(cluster.spec, machine_);
+  compute::ClusterView view =
+      compute::cluster_view(cluster.spec, machine_, nodes_.joined(cluster.spec.key()));
   view.start_problem = cluster.start_problem;
   view.moment = {.now = clock_.now(), .ageing = times_.ageing};
   view.use = machine_use();

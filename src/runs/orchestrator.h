@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/notifier.h"
+#include "base/secret.h"
 #include "compute/autoscaler.h"
 #include "compute/cluster.h"
 #include "compute/engine.h"
@@ -42,6 +43,8 @@ struct LivenessTimes {
   Duration silence = std::chrono::seconds(30);  // then NotResponding
   Duration grace = std::chrono::minutes(10);    // then lost, and tried again elsewhere
   Duration ageing = compute::kDefaultAgeing;    // of runs that wait: see compute/standing.h
+  // How long the nodes of a run wait for the last of them; building an environment may take its time.
+  Duration rendezvous = std::chrono::minutes(30);
 };
 
 class Orchestrator final : public TransitionObserver {
@@ -73,6 +76,11 @@ class Orchestrator final : public TransitionObserver {
   size_t queued_runs(const compute::ClusterKey& key) const;
   // Why the run waits; empty when it does not.
   std::string why_waiting(const Run& run) const;
+
+  // A machine that comes by itself; gives the token for its agent. kConflict: the name is taken.
+  Result<Secret> add_joined_node(const compute::NodeRecord& node);
+  // Takes no more work; gone once it has none. kConflict for a node of the engine's.
+  Status let_node_go(const NodeId& node);
 
   // From agents.
   Status node_registered(const NodeId& node, const NodeCapacity& capacity, const std::string& address,
@@ -112,6 +120,7 @@ class Orchestrator final : public TransitionObserver {
   std::optional<Monotonic> autoscale(const compute::ClusterKey& key);
   void start_nodes(const compute::ClusterKey& key, int count);
   void drain_node(const NodeId& node);
+  void remove_idle_joined(const compute::ClusterKey& key);
   void forget_cluster_without_nodes(const compute::ClusterKey& key);
   void start_failed(const compute::ClusterKey& key, const std::string& why);
   void watch_silence();

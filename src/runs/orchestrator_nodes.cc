@@ -28,6 +28,7 @@ std::optional<Monotonic> Orchestrator::autoscale(const ClusterKey& key) {
     input.backoff = cluster.backoff;
     input.now = clock_.monotonic();
   }
+  remove_idle_joined(key);
   const compute::ScalerDecision decision = compute::scale(input);
   if (decision.start > 0) start_nodes(key, decision.start);
   for (const NodeId& node : decision.drain) drain_node(node);
@@ -41,6 +42,51 @@ std::optional<Monotonic> Orchestrator::autoscale(const ClusterKey& key) {
     }
   }
   return decision.ask_again;
+}
+
+Result<Secret> Orchestrator::add_joined_node(const compute::NodeRecord& node) {
+  if (!nodes_.add(node))
+    return fail(ErrorCode::kConflict, fmt::format("there is a node '{}' already", node.id),
+                "choose another with --name, or take that one away: slipway compute remove-node");
+  Secret token;
+  const Status stored = database_.write([&](store::Writer& writer) -> Status {
+    SLIPWAY_TRY(compute::insert_node(writer, node));
+    SLIPWAY_ASSIGN(auto made,
+                   access::create_node_token(writer, node.id, node.cluster.workspace, clock_.now()));
+    token = std::move(made.text);
+    return {};
+  });
+  if (stored) return token;
+  nodes_.remove(node.id);
+  return fail(stored.error());
+}
+
+Status Orchestrator::let_node_go(const NodeId& node) {
+  const auto info = nodes_.find(node);
+  if (!info) return fail(ErrorCode::kNotFound, fmt::format("there is no node '{}'", node));
+  if (!info->record.joined)
+    return fail(ErrorCode::kConflict, fmt::format("node '{}' is started and stopped by Slipway itself", node),
+                fmt::format("change the limits of its cluster: slipway compute update {} --max N",
+                            info->record.cluster.name));
+  drain_node(node);
+  const std::lock_guard lock(mutex_);
+  wake(info->record.cluster);
+  return {};
+}
+
+// Those that were told to go, or whose cluster is going.
+void Orchestrator::remove_idle_joined(const ClusterKey& key) {
+  bool removing = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = clusters_.find(key);
+    removing = found != clusters_.end() && found->second.removing;
+  }
+  for (const compute::NodeInfo& node : nodes_.list(key)) {
+    if (!node.record.joined || !node.attempts.empty()) continue;
+    if (removing || node.record.draining || node.state == compute::NodeState::kDraining)
+      node_event({.kind = compute::NodeEventKind::kGone, .node = node.record.id, .reason = "", .deaths = 0});
+  }
 }
 
 void Orchestrator::start_nodes(const ClusterKey& key, int count) {

@@ -11,5 +11,6 @@ extern const std::string_view kEnvironmentsStep;
 extern const std::string_view kModelsStep;
 extern const std::string_view kPriorityStep;
 extern const std::string_view kServicesStep;
+extern const std::string_view kLaunchersStep;
 
 }  // namespace slipway::store

@@ -246,6 +246,7 @@ const std::vector<Migration>& migrations() {
       {.version = 5, .name = "models", .sql = kModelsStep},
       {.version = 6, .name = "priority", .sql = kPriorityStep},
       {.version = 7, .name = "services", .sql = kServicesStep},
+      {.version = 8, .name = "launchers", .sql = kLaunchersStep},
   };
   return steps;
 }
