@@ -1,6 +1,7 @@
 // One executable, its roles as sub-commands: this says what each is and hands over to the command line.
 #include "cli/cli.h"
 #include "node/agent.h"
+#include "node/mpi.h"
 #include "node/supervisor.h"
 #include "roles/model_server.h"
 #include "roles/server.h"
@@ -23,6 +24,8 @@ Status run_supervisor(const std::filesystem::path& attempt_folder) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // mpirun starts these by the dozen: they go without the command line.
+  if (const auto code = node::play_mpi_part({argv + 1, argv + argc})) return *code;
   const cli::Roles roles{.run_server = roles::run_server,
                          .run_agent = run_agent,
                          .run_supervisor = run_supervisor,

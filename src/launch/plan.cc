@@ -13,21 +13,16 @@
 namespace slipway::launch {
 namespace {
 
-// What a launcher decides: the program of this rank, and variables of its own (TF_CONFIG, MASTER_ADDR, ...).
-struct Launch {
-  std::vector<std::string> argv;
-  std::map<std::string, std::string> variables;
-};
-
-// The command as it is, once on every node; what the nodes are is in the in-job variables.
-Launch launch_single(const AttemptOrder& order) {
-  return {.argv = order.job.command, .variables = {}};
-}
-
 constexpr std::string_view kInherited[] = {"PATH", "HOME", "LANG", "USER", "TMPDIR"};
 constexpr std::string_view kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-std::string join_addresses(const std::vector<Peer>& peers) {
+// As the nodes have said it themselves, where they have; else as they are registered.
+std::string join_addresses(const std::vector<Peer>& peers, const std::vector<NodeOffer>& offers) {
+  if (!offers.empty()) {
+    std::vector<std::string_view> addresses;
+    for (const NodeOffer& offer : offers) addresses.emplace_back(offer.address);
+    return fmt::format("{}", fmt::join(addresses, ","));
+  }
   std::vector<const Peer*> sorted;
   for (const Peer& peer : peers) sorted.push_back(&peer);
   std::ranges::sort(sorted, {}, [](const Peer* peer) { return peer->rank; });
@@ -46,7 +41,7 @@ std::map<std::string, std::string> in_job_variables(const AttemptOrder& order, c
           {"SLIPWAY_ATTEMPT", std::to_string(order.key.attempt)},
           {"SLIPWAY_NODE_RANK", std::to_string(order.key.rank)},
           {"SLIPWAY_NODE_COUNT", std::to_string(std::max<size_t>(1, order.peers.size()))},
-          {"SLIPWAY_NODES", join_addresses(order.peers)},
+          {"SLIPWAY_NODES", join_addresses(order.peers, site.offers)},
           {"SLIPWAY_WORKSPACE", order.workspace.str()},
           {"SLIPWAY_EXPERIMENT", order.job.experiment.str()},
           {"SLIPWAY_URL", site.url},
@@ -69,7 +64,7 @@ std::map<std::string, std::string> model_variables(const AttemptOrder& order, co
 }
 
 std::map<std::string, std::string> build_environment(const AttemptOrder& order, const LaunchSite& site,
-                                                     const LaunchPlan& plan, const Launch& launch) {
+                                                     const LaunchPlan& plan) {
   std::map<std::string, std::string> environment{{"PATH", std::string(kDefaultPath)}, {"LANG", "C.UTF-8"}};
   for (const std::string_view name : kInherited) {
     const auto found = site.environment.find(std::string(name));
@@ -83,12 +78,17 @@ std::map<std::string, std::string> build_environment(const AttemptOrder& order, 
   for (const auto& [name, value] : azure_variables(order, site.url)) environment[name] = value;
   for (const auto& [name, value] : data_variables(site.data)) environment[name] = value;
   for (const auto& [name, value] : model_variables(order, site)) environment[name] = value;
-  for (const auto& [name, value] : launch.variables) environment[name] = value;
+  for (const auto& [name, value] : network_variables(order.job, site.network)) environment[name] = value;
+  for (const auto& [name, value] : plan.launch.variables) environment[name] = value;
   for (const auto& [name, value] : order.job.variables) environment[name] = value;
   if (!site.python_packages.empty()) {
     std::string& path = environment["PYTHONPATH"];
     path += (path.empty() ? "" : ":") + site.python_packages;
   }
+  // mpirun finds Slipway by its name on every node, whatever PATH the job wants.
+  if (order.job.launcher.kind == LauncherKind::kMpi && order.job.variables.contains("PATH"))
+    environment["PATH"] += ":" + site.program_folder;
+  if (!site.ca_file.empty()) environment["SLIPWAY_CA_FILE"] = site.ca_file;
   for (const auto& [name, value] : in_job_variables(order, site, plan)) environment[name] = value;
   return environment;
 }
@@ -104,15 +104,20 @@ std::filesystem::path socket_path(const std::filesystem::path& folder) {
 Result<LaunchPlan> plan(const AttemptOrder& order, const LaunchSite& site) {
   if (order.job.command.empty() || order.job.command.front().empty())
     return fail(ErrorCode::kInvalidArgument, fmt::format("run {} has no command", order.key.run));
-  Launch launch = launch_single(order);
-  for (std::string& argument : launch.argv) {
+  LaunchInput input{.order = order,
+                    .offers = site.offers,
+                    .command = order.job.command,
+                    .folder = site.folder,
+                    .program = site.program_folder + "/slipway"};
+  for (std::string& argument : input.command) {
     SLIPWAY_ASSIGN(argument, put_paths(argument, site.data));
   }
-  LaunchPlan plan{.argv = launch.argv,
+  SLIPWAY_ASSIGN(Launch launch, launch::launch(input));
+  LaunchPlan plan{.launch = std::move(launch),
                   .environment = {},
                   .work = site.folder / "work",
                   .socket = socket_path(site.folder)};
-  plan.environment = build_environment(order, site, plan, launch);
+  plan.environment = build_environment(order, site, plan);
   return plan;
 }
 
@@ -121,7 +126,11 @@ Result<SupervisorSpec> supervisor_spec(const AttemptOrder& order, const LaunchSi
   return SupervisorSpec{
       .key = order.key,
       .mark = site.mark,
-      .argv = std::move(plan.argv),
+      .processes = std::move(plan.launch.processes),
+      .pipes = std::move(plan.launch.pipes),
+      .process_count = process_count(order.job),
+      .end_rule = plan.launch.end_rule,
+      .files = std::move(plan.launch.files),
       .environment = std::move(plan.environment),
       .work = plan.work.string(),
       .socket = plan.socket.string(),

@@ -1,9 +1,5 @@
-// From an attempt's order to the process on this node. Pure: all that the node contributes stands in
-// LaunchSite.
-//
-// A launcher turns the order of one rank into the program to start there. `single` starts the job's command
-// on every node as it is; MPI, TensorFlow and PyTorch launchers join it in the table of plan.cc, one file
-// each.
+// From an attempt's order to the processes on this node. Pure: all that the node contributes stands in
+// LaunchSite. Which processes they are is the launcher's decision (launcher.h).
 #pragma once
 
 #include <filesystem>
@@ -11,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "launch/launcher.h"
+#include "launch/network.h"
 #include "launch/references.h"
 #include "launch/spec.h"
 
@@ -31,12 +29,15 @@ struct LaunchSite {
   std::string python_packages = "";  // Slipway's own: behind PYTHONPATH, so that jobs can import them
   std::vector<Overlay> overlays = {};
   std::optional<Root> root = {};
-  DataPaths data = {};  // where the run's inputs, outputs and models are
+  DataPaths data = {};                 // where the run's inputs, outputs and models are
+  std::vector<NodeOffer> offers = {};  // of all nodes, by rank, in a run of several processes
+  std::string ca_file = "";            // whom its certificate is trusted by; empty: the system's store
+  NetworkPlace network = {};           // where this node's address is
 };
 
 struct LaunchPlan {
-  std::vector<std::string> argv;
-  std::map<std::string, std::string> environment;
+  Launch launch;
+  std::map<std::string, std::string> environment;  // of all processes
   std::filesystem::path work;
   std::filesystem::path socket;
 };

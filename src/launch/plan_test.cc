@@ -34,7 +34,7 @@ LaunchSite site() {
 TEST(LaunchPlan, StartsTheCommandAsItIs) {
   const auto planned = plan(order(), site());
   ASSERT_TRUE(planned);
-  EXPECT_EQ(planned->argv, (std::vector<std::string>{"python", "train.py", "a b"}));
+  EXPECT_EQ(planned->launch.processes.front().argv, (std::vector<std::string>{"python", "train.py", "a b"}));
   EXPECT_EQ(planned->work, site().folder / "work");
 }
 
@@ -150,9 +150,10 @@ TEST(SupervisorSpec, SurvivesTheWayThroughItsFileAndIsReadableByItsOwnerAlone) {
 
 TEST(SupervisorSpec, IsRefusedWithoutAProgram) {
   const auto spec = supervisor_spec_from_json(
-      parse_json_object(R"({"key":{"run":"r-1","attempt":1,"rank":0},"mark":"m","argv":[],"environment":{},)"
-                        R"("work":"/w","socket":"/s"})",
-                        "test")
+      parse_json_object(
+          R"({"key":{"run":"r-1","attempt":1,"rank":0},"mark":"m","processes":[{"rank":0,"argv":[]}],"environment":{},)"
+          R"("work":"/w","socket":"/s"})",
+          "test")
           .value());
   ASSERT_FALSE(spec);
   EXPECT_NE(spec.error().message.find("no program"), std::string::npos);

@@ -88,6 +88,61 @@ Result<Root> root_from_json(const json::object& object) {
   return root;
 }
 
+json::array to_json(const std::vector<ProcessSpec>& processes) {
+  json::array array;
+  for (const ProcessSpec& process : processes)
+    array.push_back(json::object{{"rank", process.rank},
+                                 {"argv", slipway::to_json(process.argv)},
+                                 {"environment", slipway::to_json(process.environment)},
+                                 {"log", process.log},
+                                 {"name", process.name}});
+  return array;
+}
+
+json::array to_json(const std::vector<RankPipe>& pipes) {
+  json::array array;
+  for (const RankPipe& pipe : pipes)
+    array.push_back(json::object{{"rank", pipe.rank}, {"path", pipe.path}, {"log", pipe.log}});
+  return array;
+}
+
+Result<std::vector<ProcessSpec>> processes_from_json(const json::array& array) {
+  std::vector<ProcessSpec> processes;
+  for (const json::value& item : array) {
+    if (!item.is_object())
+      return fail(ErrorCode::kInvalidArgument, "the supervisor's order: 'processes' must hold objects");
+    ProcessSpec process;
+    JsonFields fields(item.get_object(), "a process of the supervisor's order");
+    fields.required("rank", process.rank);
+    fields.required("argv", process.argv);
+    fields.optional("environment", process.environment);
+    fields.optional("log", process.log);
+    fields.optional("name", process.name);
+    SLIPWAY_TRY(fields.finish_lenient());
+    if (process.argv.empty() || process.argv.front().empty())
+      return fail(ErrorCode::kInvalidArgument, "the supervisor's order names no program");
+    processes.push_back(std::move(process));
+  }
+  if (processes.empty()) return fail(ErrorCode::kInvalidArgument, "the supervisor's order has no process");
+  return processes;
+}
+
+Result<std::vector<RankPipe>> pipes_from_json(const json::array& array) {
+  std::vector<RankPipe> pipes;
+  for (const json::value& item : array) {
+    if (!item.is_object())
+      return fail(ErrorCode::kInvalidArgument, "the supervisor's order: 'pipes' must hold objects");
+    RankPipe pipe;
+    JsonFields fields(item.get_object(), "a pipe of the supervisor's order");
+    fields.required("rank", pipe.rank);
+    fields.required("path", pipe.path);
+    fields.required("log", pipe.log);
+    SLIPWAY_TRY(fields.finish_lenient());
+    pipes.push_back(std::move(pipe));
+  }
+  return pipes;
+}
+
 Result<json::object> read_document(const std::filesystem::path& folder) {
   SLIPWAY_ASSIGN(const std::string text, read_file(folder / "spec.json"));
   return parse_json_object(text, "spec.json");
@@ -99,7 +154,11 @@ json::object to_json(const SupervisorSpec& spec) {
   return {
       {"key", slipway::to_json(spec.key)},
       {"mark", spec.mark},
-      {"argv", slipway::to_json(spec.argv)},
+      {"processes", to_json(spec.processes)},
+      {"pipes", to_json(spec.pipes)},
+      {"process_count", spec.process_count},
+      {"files", slipway::to_json(spec.files)},
+      {"end_rule", spec.end_rule == EndRule::kLeader ? "leader" : "all"},
       {"environment", slipway::to_json(spec.environment)},
       {"work", spec.work},
       {"socket", spec.socket},
@@ -118,6 +177,9 @@ Result<SupervisorSpec> supervisor_spec_from_json(const json::object& object) {
   SupervisorSpec spec;
   json::object key;
   json::object limits;
+  json::array processes;
+  json::array pipes;
+  std::string end_rule = "all";
   json::array gpus;
   json::array overlays;
   double timeout = 0;
@@ -125,7 +187,11 @@ Result<SupervisorSpec> supervisor_spec_from_json(const json::object& object) {
   JsonFields fields(object, "the supervisor's order");
   fields.required("key", key);
   fields.required("mark", spec.mark);
-  fields.required("argv", spec.argv);
+  fields.required("processes", processes);
+  fields.optional("pipes", pipes);
+  fields.optional("process_count", spec.process_count);
+  fields.optional("end_rule", end_rule);
+  fields.optional("files", spec.files);
   fields.required("environment", spec.environment);
   fields.required("work", spec.work);
   fields.required("socket", spec.socket);
@@ -144,8 +210,9 @@ Result<SupervisorSpec> supervisor_spec_from_json(const json::object& object) {
   limit_fields.optional("pids", spec.limits.pids);
   SLIPWAY_TRY(limit_fields.finish_lenient());
 
-  if (spec.argv.empty() || spec.argv.front().empty())
-    return fail(ErrorCode::kInvalidArgument, "the supervisor's order names no program");
+  SLIPWAY_ASSIGN(spec.processes, processes_from_json(processes));
+  SLIPWAY_ASSIGN(spec.pipes, pipes_from_json(pipes));
+  spec.end_rule = end_rule == "leader" ? EndRule::kLeader : EndRule::kAll;
   SLIPWAY_ASSIGN(spec.key, attempt_key_from_json(key));
   SLIPWAY_ASSIGN(spec.gpu_indices, numbers_from_json(gpus));
   SLIPWAY_ASSIGN(spec.overlays, overlays_from_json(overlays));

@@ -1,5 +1,5 @@
-// The order of one supervisor: spec.json in the attempt's folder. It says which process to start and within
-// what bounds, so that the supervisor knows nothing of runs, launchers or the server.
+// The order of one supervisor: spec.json in the attempt's folder. It says which processes to start and
+// within what bounds, so that the supervisor knows nothing of runs, launchers or the server.
 //
 // The file is the intention: it is there, whole, before the supervisor is started. It is not synced: a power
 // loss that takes it takes the processes too, and the server orders the attempt again. It holds the run's
@@ -50,10 +50,39 @@ struct Root {
   bool operator==(const Root&) const = default;
 };
 
+// One process of the attempt on this node.
+struct ProcessSpec {
+  int rank = 0;                   // among the processes of the whole run
+  std::vector<std::string> argv;  // argv[0] is looked up in the environment's PATH, from `work`
+  std::map<std::string, std::string> environment = {};  // over that of the spec
+  std::string log = "std_log.txt";                      // the stream of what it prints
+  std::string name = "";                                // in reasons; empty: "rank N"
+  bool operator==(const ProcessSpec&) const = default;
+};
+
+// A rank that something else on this node starts (mpirun does): it prints into FIFOs, `path`.out and
+// `path`.err, which the supervisor makes and reads.
+struct RankPipe {
+  int rank = 0;
+  std::string path;
+  std::string log;
+  bool operator==(const RankPipe&) const = default;
+};
+
+// When the processes of a node are done. In either case the first that fails ends the others.
+enum class EndRule {
+  kAll,     // all have ended
+  kLeader,  // that of rank 0 has ended well: the others, which may wait for ever, are ended
+};
+
 struct SupervisorSpec {
   AttemptKey key;
-  std::string mark;               // unique to the attempt; also stands in `environment`
-  std::vector<std::string> argv;  // argv[0] is looked up in the environment's PATH, from `work`
+  std::string mark;                    // unique to the attempt; also stands in `environment`
+  std::vector<ProcessSpec> processes;  // at least one
+  std::vector<RankPipe> pipes;
+  int process_count = 1;  // of the whole run: of several, a reason names the rank and quotes its last lines
+  EndRule end_rule = EndRule::kAll;
+  std::map<std::string, std::string> files;        // written before the start: absolute path, content
   std::map<std::string, std::string> environment;  // all of it: the supervisor adds nothing
   std::string work;                                // absolute: the working folder, there before the start
   std::string socket;  // absolute, at most 107 bytes: the in-job socket; its folder is there
@@ -70,10 +99,12 @@ struct SupervisorSpec {
   bool operator==(const SupervisorSpec&) const = default;
 };
 
-// {"key": {run, attempt, rank}, "mark", "argv": [], "environment": {}, "work", "socket",
-//  "limits": {"memory_bytes", "cpus", "pids"}, "timeout_seconds", "grace_seconds", "log_quota_bytes",
-//  "gpu_indices": [], "overlays": [{"folder", "upper", "work"}],
-//  "root": {"files": {...}, "mount", "binds": [], "shm_bytes"}, "mounts": []}
+// {"key": {run, attempt, rank}, "mark", "processes": [{"rank", "argv": [], "environment": {}, "log",
+// "name"}],
+//  "pipes": [{"rank", "path", "log"}], "process_count", "end_rule", "files": {}, "environment": {}, "work",
+//  "socket", "limits": {"memory_bytes", "cpus", "pids"}, "timeout_seconds", "grace_seconds",
+//  "log_quota_bytes", "gpu_indices": [], "overlays": [{"folder", "upper", "work"}], "root": {"files": {...},
+//  "mount", "binds": [], "shm_bytes"}, "mounts": []}
 json::object to_json(const SupervisorSpec& spec);
 // Fields this program does not know are let pass: a newer agent may have written them.
 Result<SupervisorSpec> supervisor_spec_from_json(const json::object& object);

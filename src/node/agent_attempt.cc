@@ -71,11 +71,14 @@ HeldAttempt::Step HeldAttempt::begin() {
 
 HeldAttempt::Step HeldAttempt::prepare_and_start() {
   PreparationLog log(folder_, *shipper_, signals_);
-  const auto prepared = prepare_attempt(site_, *order_, folder_, standing_, signals_, log);
+  auto prepared = prepare_attempt(site_, *order_, folder_, standing_, signals_, log);
   log.close();
   if (signals_.interrupted()) return interruption();
   if (const auto canceled = signals_.canceled()) return close_unstarted(*canceled);
-  if (prepared) return start(*prepared);
+  if (prepared) {
+    ports_ = std::move(prepared->ports);
+    return start(*prepared);
+  }
   // With the failure the server closes the attempt: whatever explains it must be there before.
   log.deliver();
   return give_up(prepared.error());

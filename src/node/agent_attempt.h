@@ -83,6 +83,7 @@ class HeldAttempt {
   void cancel(const CancelOrder& order);
   void fence() { signals_.fence(); }  // kill it and remove all of it, without another word to the server
   void stop() { signals_.stop(); }
+  void wake() { signals_.wake(); }
 
  private:
   // Gone: nothing is left to do. Fenced: it is to be ended and removed here, without the server.
@@ -121,6 +122,7 @@ class HeldAttempt {
 
   // Of the attempt's thread alone.
   std::optional<AttemptOrder> order_;
+  std::vector<UniqueFd> ports_;  // held for the processes, as long as the attempt is
   JournalWatch::Watched watched_;
   std::unique_ptr<OutputKeeper> keeper_;
   std::unique_ptr<DataOutputs> data_outputs_;

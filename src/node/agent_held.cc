@@ -37,6 +37,11 @@ void HeldAttempts::fence(const AttemptKey& key) {
   if (const auto found = attempts_.find(key); found != attempts_.end()) found->second->fence();
 }
 
+void HeldAttempts::wake(const AttemptKey& key) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = attempts_.find(key); found != attempts_.end()) found->second->wake();
+}
+
 std::vector<AttemptKey> HeldAttempts::keys() const {
   std::vector<AttemptKey> keys;
   const std::lock_guard lock(mutex_);

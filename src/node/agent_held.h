@@ -25,6 +25,8 @@ class HeldAttempts {
   // Nothing when it is not held: it has ended, or its start is still to come and the server repeats itself.
   void cancel(const AttemptKey& key, const CancelOrder& order);
   void fence(const AttemptKey& key);
+  // Something it waits for at the server may have come.
+  void wake(const AttemptKey& key);
 
   std::vector<AttemptKey> keys() const;
   bool empty() const;

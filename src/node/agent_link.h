@@ -68,6 +68,7 @@ class ServerLink {
   // The server has moved: new connections go there.
   void set_url(const std::string& url);
   std::string url() const;
+  const std::string& ca_file() const { return ca_file_; }
 
   // Ends all calls, those in progress too.
   void stop();

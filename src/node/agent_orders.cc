@@ -194,6 +194,8 @@ void OrderIntake::take_order(const http::Event& event) {
     log_warning("agent.order_unreadable", {{"event", event.name}, {"error", order.error()}});
   } else if (event.name == "start") {
     if (!draining_) attempts_.take_up(order->key, Standing::kOrdered);
+  } else if (event.name == "gathered") {
+    attempts_.wake(order->key);
   } else if (event.name == "cancel") {
     attempts_.cancel(order->key, order->cancel);
   } else {

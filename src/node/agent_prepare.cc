@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "base/random.h"
 #include "base/subprocess.h"
@@ -14,6 +15,8 @@
 #include "node/agent_attempt.h"
 #include "node/agent_environment.h"
 #include "node/agent_input_files.h"
+#include "node/agent_rendezvous.h"
+#include "node/supervisor_process.h"
 
 namespace slipway::node {
 namespace {
@@ -118,6 +121,18 @@ Result<std::map<std::string, std::string>> place_models(const AttemptSite& site,
   return paths;
 }
 
+// In an image it is looked for when it is started.
+Status check_mpi(const launch::SupervisorSpec& spec) {
+  if (spec.root) return {};
+  const auto path = spec.environment.find("PATH");
+  for (const char* program : {"mpirun", "orted"})
+    if (!find_program(program, path == spec.environment.end() ? "" : path->second, spec.work))
+      return fail(
+          ErrorCode::kNotFound, "a node of the run has no mpirun, or no orted, on its PATH",
+          "install OpenMPI there (Debian: openmpi-bin), or put it into the environment (conda: openmpi)");
+  return {};
+}
+
 }  // namespace
 
 Result<PreparedAttempt> prepare_attempt(const AttemptSite& site, const AttemptOrder& order,
@@ -125,7 +140,7 @@ Result<PreparedAttempt> prepare_attempt(const AttemptSite& site, const AttemptOr
                                         AttemptSignals& signals, PreparationLog& log) {
   SLIPWAY_ASSIGN(AttemptEnvironment environment, prepare_environment(site, order, folder, signals, log));
   // After the environment: who waits for a build keeps nobody from placing code.
-  const Turn turn(site.preparations, signals);
+  std::optional<Turn> turn(std::in_place, site.preparations, signals);
   SLIPWAY_ASSIGN(const std::filesystem::path packages, bundle::unpack_packages(site.paths.home / "python"));
   if (standing == Standing::kOrdered)
     SLIPWAY_TRY(place_snapshot(site, order, {.digest = order.job.snapshot, .what = "the code of the run"},
@@ -135,6 +150,9 @@ Result<PreparedAttempt> prepare_attempt(const AttemptSite& site, const AttemptOr
   SLIPWAY_ASSIGN(auto models, place_models(site, order, folder, signals, log));
   SLIPWAY_ASSIGN(PlacedInputs inputs, site.inputs.place(order, folder, signals, log));
   SLIPWAY_ASSIGN(auto outputs, DataOutputs::make(order, folder));
+  // Nor does who waits for other nodes.
+  turn.reset();
+  SLIPWAY_ASSIGN(Gathered gathered, meet_other_nodes(site.server, order, signals, log));
   SLIPWAY_ASSIGN(launch::SupervisorSpec spec,
                  launch::supervisor_spec(order, {.folder = folder,
                                                  .url = site.server.url(),
@@ -148,13 +166,19 @@ Result<PreparedAttempt> prepare_attempt(const AttemptSite& site, const AttemptOr
                                                  .root = std::move(environment.root),
                                                  .data = {.inputs = std::move(inputs.paths),
                                                           .outputs = std::move(outputs),
-                                                          .models = std::move(models)}}));
+                                                          .models = std::move(models)},
+                                                 .offers = std::move(gathered.offers),
+                                                 .ca_file = site.server.ca_file(),
+                                                 .network = std::move(gathered.network)}));
+  if (order.job.launcher.kind == LauncherKind::kMpi) SLIPWAY_TRY(check_mpi(spec));
   spec.mounts = std::move(inputs.mounts);
   // Inputs that the job wants outside the attempt's folder, which an image's root has anyway.
   if (spec.root) std::ranges::move(inputs.elsewhere, std::back_inserter(spec.root->binds));
   const std::filesystem::path socket_folder = std::filesystem::path(spec.socket).parent_path();
   if (socket_folder != folder) SLIPWAY_TRY(make_socket_folder(socket_folder));
-  return PreparedAttempt{.spec = std::move(spec), .mount_order = std::move(inputs.mount_order)};
+  return PreparedAttempt{.spec = std::move(spec),
+                         .ports = std::move(gathered.ports),
+                         .mount_order = std::move(inputs.mount_order)};
 }
 
 }  // namespace slipway::node

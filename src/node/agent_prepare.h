@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -18,13 +19,14 @@ struct AttemptSite;
 
 struct PreparedAttempt {
   launch::SupervisorSpec spec;
-  UniqueFd mount_order;  // to be the supervisor's standard input; empty when nothing is mounted
+  std::vector<UniqueFd> ports;  // see agent_rendezvous.h
+  UniqueFd mount_order;         // to be the supervisor's standard input; empty when nothing is mounted
 };
 
 // Prepares the environment, places the snapshot (not again for Standing::kNotStarted, whose work folder is
-// whole), the models and the run's data, and gives the supervisor's order. What is done is said in `log`.
-// Waits for its turn and for the server; ends early, with any error, when the attempt is interrupted or
-// canceled.
+// whole), the models and the run's data, waits for the other nodes where the run has several processes, and
+// gives the supervisor's order. What is done is said in `log`. Waits for its turn and for the server; ends
+// early, with any error, when the attempt is interrupted or canceled.
 Result<PreparedAttempt> prepare_attempt(const AttemptSite& site, const AttemptOrder& order,
                                         const std::filesystem::path& folder, Standing standing,
                                         AttemptSignals& signals, PreparationLog& log);

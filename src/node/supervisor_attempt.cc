@@ -1,12 +1,8 @@
 #include "node/supervisor_attempt.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/inotify.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,23 +16,19 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "node/private_mounts.h"
+#include "launch/orted_command.h"
 
 namespace slipway::node {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr const char* kStdLog = "std_log.txt";
-constexpr Duration kFirstSample = 1s;  // short runs have one too
 constexpr Duration kSampleEvery = 5s;
 constexpr Duration kScanEvery = 5s;
 constexpr Duration kLogsAtMostEvery = 50ms;
 constexpr Duration kLookEvery = 100ms;  // while there is no inotify
-constexpr Duration kWatchAfter = 1s;
-constexpr Duration kBoundAfter = 20ms;
-constexpr Duration kStuck = 10s;  // that long SIGKILL may take before we go on without
-constexpr size_t kPipeSize = JournalFeed::kMaxChunk;
+constexpr Duration kStuck = 10s;        // that long SIGKILL may take before we go on without
+constexpr size_t kFixed = 4;            // polled descriptors before those of the ranks
 
 std::string size_text(uint64_t bytes) {
   if (bytes >= (1ULL << 30) && bytes % (1ULL << 29) == 0)
@@ -79,24 +71,12 @@ ExitStatus Attempt::run() {
     feed_.flush();
     feed_.sync_soon();
     loop();
-    describe_end(status);
     drain();
+    describe_end(status);
   }
   socket_.reset();
   group_->remove();
   return status;
-}
-
-// Signals meant for a terminal or a session do not end a supervisor: it is told by cancel.json alone.
-void Attempt::take_over_process() {
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGUSR1, SIGUSR2})
-    ::signal(signal, SIG_IGN);
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  sigset_t child;
-  sigemptyset(&child);
-  sigaddset(&child, SIGCHLD);
-  ::sigprocmask(SIG_BLOCK, &child, nullptr);
-  signals_ = UniqueFd(::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 // Not for the first moments: taking an inotify instance down makes the end of a process wait for the whole
@@ -116,66 +96,34 @@ void Attempt::record_phase(std::string_view phase) {
   feed_.record(journal::Kind::kPhase, json::serialize(json::object{{"phase", phase}}));
 }
 
-void Attempt::prepare_work() {
-  for (const char* name : {"outputs", "logs"}) ::mkdir((spec_.work + "/" + name).c_str(), 0755);
-  auto socket = InJobSocket::open(spec_.socket, spec_.work, feed_);
-  if (socket) {
-    socket_.emplace(std::move(*socket));
-  } else {
-    feed_.dropped("(in-job messages)", 1, socket.error().message);
-  }
-  logs_.emplace(spec_.work, feed_);
+// poll, not epoll: for a few descriptors it needs no setting up, which is what a short job pays for.
+void Attempt::poll_all() {
+  polled_.clear();
+  polled_.push_back({signals_.get(), POLLIN, 0});
+  polled_.push_back({inotify_.get(), POLLIN, 0});
+  polled_.push_back({socket_ ? socket_->fd() : -1, POLLIN, 0});
+  polled_.push_back({mounts_ != nullptr ? mounts_->fd() : -1, POLLIN, 0});
+  for (const Rank& rank : ranks_)
+    for (size_t channel = 0; channel < Rank::kChannels; ++channel)
+      polled_.push_back({rank.fd(channel), POLLIN, 0});
+  ::poll(polled_.data(), polled_.size(), wait_milliseconds(clock_.monotonic()));
 }
 
-Result<StartedProcess> Attempt::start_in_its_place() {
-  if (!spec_.overlays.empty() || spec_.root) SLIPWAY_TRY(enter_private_mounts(spec_.overlays, spec_.root));
-  return start_process(spec_, group_->entrance());
-}
-
-bool Attempt::start(ExitStatus& status) {
-  group_ = make_process_group(spec_.mark, spec_.limits);
-  prepare_work();
-
-  auto process = start_in_its_place();
-  status.started = clock_.now();
-  if (!process) {
-    status.ended = status.started;
-    status.code = process.error().code == ErrorCode::kNotFound ? 127 : 126;  // as shells have it
-    status.reason = process.error().message;
-    if (!process.error().next.empty()) status.reason += "; " + process.error().next;
-    return false;
-  }
-  main_ = process->pid;
-  outputs_[0] = {.fd = std::move(process->out), .channel = journal::Channel::kStdout, .buffer = {}};
-  outputs_[1] = {.fd = std::move(process->err), .channel = journal::Channel::kStderr, .buffer = {}};
-  const Monotonic now = clock_.monotonic();
-  if (spec_.timeout > Duration(0)) time_limit_ = now + spec_.timeout;
-  next_sample_ = now + kFirstSample;
-  next_cancel_check_ = now + kLookEvery;
-  next_scan_ = now + kLookEvery;
-  watch_at_ = now + kWatchAfter;
-  bound_at_ = now + kBoundAfter;
-  sampler_.emplace(*group_, spec_.gpu_indices, clock_);
-  return true;
+void Attempt::read_ranks() {
+  for (size_t i = 0; i < ranks_.size(); ++i)
+    for (size_t channel = 0; channel < Rank::kChannels; ++channel)
+      if (polled_[kFixed + i * Rank::kChannels + channel].revents != 0) ranks_[i].read(channel);
 }
 
 void Attempt::loop() {
-  // poll, not epoll: for six descriptors it needs no setting up, which is what a short job pays for.
   while (true) {
-    std::array<pollfd, 6> polled{{{signals_.get(), POLLIN, 0},
-                                  {outputs_[0].fd.get(), POLLIN, 0},
-                                  {outputs_[1].fd.get(), POLLIN, 0},
-                                  {inotify_.get(), POLLIN, 0},
-                                  {socket_ ? socket_->fd() : -1, POLLIN, 0},
-                                  {mounts_ != nullptr ? mounts_->fd() : -1, POLLIN, 0}}};
-    ::poll(polled.data(), polled.size(), wait_milliseconds(clock_.monotonic()));
+    poll_all();
     // Before the signal: a job that failed on bad data ended because of the data.
-    if (polled[5].revents != 0 || polled[0].revents != 0) on_mounts();
-    if (polled[0].revents != 0) on_signal();
-    for (size_t i = 0; i < outputs_.size(); ++i)
-      if (polled[i + 1].revents != 0) read_output(outputs_[i]);
-    if (polled[3].revents != 0) on_inotify();
-    if (polled[4].revents != 0) socket_->receive(clock_.now());
+    if (polled_[3].revents != 0 || polled_[0].revents != 0) on_mounts();
+    if (polled_[0].revents != 0) on_signal();
+    read_ranks();
+    if (polled_[1].revents != 0) on_inotify();
+    if (polled_[2].revents != 0) socket_->receive(clock_.now());
     const Monotonic now = clock_.monotonic();
     do_timed(now);
     read_logs(now);
@@ -211,10 +159,24 @@ void Attempt::reap() {
     if (pid < 0 && errno == EINTR) continue;
     if (pid < 0) no_children_ = true;
     if (pid <= 0) return;
-    if (pid != main_) continue;
-    main_status_ = status;
-    ended_ = clock_.now();
-    ending_.main_process_ended(clock_.monotonic());
+    const auto rank = std::ranges::find(ranks_, pid, &Rank::pid);
+    if (rank == ranks_.end() || rank->has_ended()) continue;
+    rank->ended(status, clock_.now());
+    rank_ended(*rank);
+  }
+}
+
+void Attempt::rank_ended(const Rank& rank) {
+  if (rank.failed() && !ending_.asked() && !first_failed_)
+    first_failed_ = static_cast<size_t>(&rank - ranks_.data());
+  const bool all =
+      std::ranges::all_of(ranks_, [](const Rank& other) { return other.pid() < 0 || other.has_ended(); });
+  const Monotonic now = clock_.monotonic();
+  if (all) return ending_.main_process_ended(now);
+  if (rank.failed()) {
+    ending_.ask(Ending::Cause::kRankFailed, "", spec_.grace, false, now);
+  } else if (rank.number() == 0 && spec_.end_rule == launch::EndRule::kLeader) {
+    ending_.ask(Ending::Cause::kLeaderDone, "", spec_.grace, false, now);
   }
 }
 
@@ -260,27 +222,6 @@ void Attempt::check_cancel() {
               clock_.monotonic());
 }
 
-bool Attempt::read_output(Output& output) {
-  if (!output.fd) return false;
-  if (!output.buffer) output.buffer = std::make_unique_for_overwrite<char[]>(output.size);
-  const ssize_t count = ::read(output.fd.get(), output.buffer.get(), output.size);
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-  if (count <= 0) {
-    output.fd.reset();
-    return false;
-  }
-  const auto size = static_cast<size_t>(count);
-  feed_.log(kStdLog, output.channel, {output.buffer.get(), size});
-  // A job that writes much gets a large pipe and a large buffer; most write little and need neither.
-  if (output.size < kPipeSize && size >= output.size / 2) {
-    feed_.flush();
-    output.size = kPipeSize;
-    output.buffer.reset();
-    ::fcntl(output.fd.get(), F_SETPIPE_SZ, static_cast<int>(kPipeSize));
-  }
-  return true;
-}
-
 void Attempt::read_logs(Monotonic now) {
   if (!logs_->has_unread() || now < next_log_read_) return;
   next_log_read_ = logs_->read() ? now : now + kLogsAtMostEvery;
@@ -313,7 +254,7 @@ void Attempt::do_timed(Monotonic now) {
 }
 
 bool Attempt::over(Monotonic now) const {
-  if (!main_status_) return false;
+  if (!ending_.main_ended()) return false;
   return no_children_ || (ending_.killing_since() && now - *ending_.killing_since() > kStuck);
 }
 
@@ -330,8 +271,9 @@ void Attempt::end_if_due(Monotonic now) {
 
 // Nobody is left to write: what can be read now is all there is.
 void Attempt::drain() {
-  for (Output& output : outputs_)
-    while (read_output(output)) feed_.flush();
+  for (Rank& rank : ranks_)
+    for (size_t channel = 0; channel < Rank::kChannels; ++channel)
+      while (rank.read(channel)) feed_.flush();
   if (socket_) {
     while (socket_->receive(clock_.now())) feed_.flush();
     socket_->finish();
@@ -346,23 +288,26 @@ void Attempt::drain() {
 }
 
 void Attempt::describe_end(ExitStatus& status) {
-  status.ended = ended_;
-  if (WIFSIGNALED(*main_status_)) {
-    status.signal = WTERMSIG(*main_status_);
-    status.code = 128 + status.signal;
-    status.reason = fmt::format("killed by signal {} ({})", status.signal, ::strsignal(status.signal));
-  } else {
-    status.code = WEXITSTATUS(*main_status_);
-    if (status.code != 0) status.reason = fmt::format("exited with code {}", status.code);
-  }
+  const Rank& decisive = ranks_[first_failed_.value_or(0)];
+  decisive.describe(status);
   ending_.describe(status);
-  if (!ending_.asked() && status.code != 0 && group_->out_of_memory_kills() > 0) {
+  if (first_failed_ && group_->out_of_memory_kills() > 0) {
     status.out_of_memory = true;
     status.reason = spec_.limits.memory_bytes > 0 ? fmt::format("killed: out of memory (limit {})",
                                                                 size_text(spec_.limits.memory_bytes))
                                                   : "killed: out of memory";
   }
+  if (first_failed_ && spec_.process_count > 1) status.reason = who_failed(decisive, status.reason);
   if (!no_children_) status.reason += "; some of its processes could not be killed";
+}
+
+// mpirun, when it fails, tells which rank failed before it.
+std::string Attempt::who_failed(const Rank& rank, const std::string& reason) const {
+  const int behind = spec_.pipes.empty() ? -1 : launch::failed_rank_in(rank.printed_last());
+  if (behind < 0) return fmt::format("{}: {}{}", rank.name(), reason, rank.last_words());
+  const auto found = std::ranges::find_if(
+      ranks_, [&](const Rank& other) { return other.pid() < 0 && other.number() == behind; });
+  return fmt::format("rank {}: {}{}", behind, reason, found == ranks_.end() ? "" : found->last_words());
 }
 
 }  // namespace slipway::node

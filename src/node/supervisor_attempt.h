@@ -1,20 +1,22 @@
 // One attempt from its start to its exit record: the loop of the supervisor.
 //
-// 1. The intention is in the journal before the process exists, the start right after, the end last.
-// 2. One thread, one poll over six descriptors; nothing in the loop waits but the poll and the disk.
-// 3. The attempt is over when its main process has been reaped and no descendant is left: as subreaper this
+// 1. The intention is in the journal before a process exists, the start right after, the end last.
+// 2. One thread, one poll over a few descriptors; nothing in the loop waits but the poll and the disk.
+// 3. The attempt is over when its processes have been reaped and no descendant is left: as subreaper this
 // process
 //    inherits every one that its parent leaves, so "no child" means "nobody".
-// 4. Only then are pipes, socket and log files read to their end: nothing that was written is missed.
+// 4. Of several processes the first that fails ends the others, and says how the attempt ended.
+// 5. Only then are pipes, socket and log files read to their end: nothing that was written is missed.
 #pragma once
 
+#include <poll.h>
 #include <sys/types.h>
 
-#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -25,6 +27,7 @@
 #include "node/supervisor_logs.h"
 #include "node/supervisor_mounts.h"
 #include "node/supervisor_process.h"
+#include "node/supervisor_rank.h"
 #include "node/supervisor_resources.h"
 #include "node/supervisor_socket.h"
 #include "protocol/node.h"
@@ -42,17 +45,13 @@ class Attempt {
   ExitStatus run();
 
  private:
-  struct Output {
-    UniqueFd fd;
-    journal::Channel channel;
-    std::unique_ptr<char[]> buffer;
-    size_t size = 64 << 10;  // of the buffer
-  };
-
   void take_over_process();
   void watch_folders();
   void prepare_work();
-  Result<StartedProcess> start_in_its_place();
+  Status write_files() const;
+  Result<std::vector<Rank>> open_pipes();
+  std::string who_failed(const Rank& rank, const std::string& reason) const;
+  Status start_ranks();
   bool start(ExitStatus& status);
   void record_phase(std::string_view phase);
 
@@ -62,11 +61,13 @@ class Attempt {
   void on_inotify();
   void on_mounts();
   void check_cancel();
-  bool read_output(Output& output);
+  void poll_all();
+  void read_ranks();
   void read_logs(Monotonic now);
   void end_if_due(Monotonic now);
   void do_timed(Monotonic now);
   void reap();
+  void rank_ended(const Rank& rank);
   bool over(Monotonic now) const;
   void drain();
   void describe_end(ExitStatus& status);
@@ -84,12 +85,11 @@ class Attempt {
   std::optional<InJobSocket> socket_;
   std::optional<LogFollower> logs_;
   std::optional<ResourceSampler> sampler_;
-  std::array<Output, 2> outputs_;
+  std::vector<Rank> ranks_;  // those the supervisor started, in the order of the spec, then the others
+  std::vector<pollfd> polled_;
   Ending ending_;
 
-  pid_t main_ = -1;
-  std::optional<int> main_status_;  // of waitpid
-  Timestamp ended_;
+  std::optional<size_t> first_failed_;  // of the ranks: before anything asked them to end
   bool no_children_ = false;
   std::optional<Monotonic> time_limit_;
   Monotonic next_sample_;

@@ -20,7 +20,7 @@ void Ending::ask(Cause cause, std::string reason, Duration grace, bool kill, Mon
 
 void Ending::main_process_ended(Monotonic now) {
   main_ended_ = true;
-  if (!cause_) kill_at_ = kill_at_ ? std::min(*kill_at_, now + kLinger) : now + kLinger;
+  if (!cause_ || from_within()) kill_at_ = kill_at_ ? std::min(*kill_at_, now + kLinger) : now + kLinger;
 }
 
 Ending::Action Ending::due(Monotonic now) {
@@ -43,7 +43,7 @@ std::optional<Monotonic> Ending::next() const {
 }
 
 void Ending::describe(ExitStatus& status) const {
-  if (!cause_) return;
+  if (!cause_ || from_within()) return;
   status.canceled = *cause_ == Cause::kCancel;
   status.timed_out = *cause_ == Cause::kTimeLimit;
   status.killed_after_grace = grace_ran_out_;

@@ -83,8 +83,9 @@ class SupervisorFixture : public ::testing::Test {
     return found;
   }
 
-  void shell(const std::string& script) { spec_.argv = {"/bin/sh", "-c", script}; }
-  void python(const std::string& script) { spec_.argv = {"python3", "-c", script}; }
+  void program(std::vector<std::string> argv) { spec_.processes = {{.rank = 0, .argv = std::move(argv)}}; }
+  void shell(const std::string& script) { program({"/bin/sh", "-c", script}); }
+  void python(const std::string& script) { program({"python3", "-c", script}); }
 
   void start() {
     AttemptOrder order;

@@ -13,6 +13,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
 
 #include "base/shared_number.h"
 
@@ -175,22 +176,23 @@ Result<std::string> find_program(const std::string& program, const std::string& 
 
 namespace {
 
-std::string path_of(const launch::SupervisorSpec& spec) {
-  const auto path = spec.environment.find("PATH");
-  return path == spec.environment.end() ? "" : path->second;
+std::map<std::string, std::string> environment_of(const launch::SupervisorSpec& spec,
+                                                  const launch::ProcessSpec& process) {
+  std::map<std::string, std::string> environment = spec.environment;
+  for (const auto& [name, value] : process.environment) environment[name] = value;
+  return environment;
 }
 
 // The files that the program's name may mean. In an image links lead elsewhere than they do out here, so that
 // only trying tells which it is.
-Result<std::vector<std::string>> programs_for(const launch::SupervisorSpec& spec) {
-  const std::string& program = spec.argv.front();
+Result<std::vector<std::string>> programs_for(const launch::SupervisorSpec& spec, const std::string& program,
+                                              const std::string& path) {
   if (!spec.root) {
-    SLIPWAY_ASSIGN(std::string file, find_program(program, path_of(spec), spec.work));
+    SLIPWAY_ASSIGN(std::string file, find_program(program, path, spec.work));
     return std::vector{std::move(file)};
   }
   if (program.find('/') != std::string::npos) return std::vector{below(spec.work, program)};
   std::vector<std::string> files;
-  const std::string path = path_of(spec);
   for (size_t start = 0; start <= path.size();) {
     const size_t end = std::min(path.find(':', start), path.size());
     files.push_back(below(spec.work, end == start ? "." : path.substr(start, end - start)) + "/" + program);
@@ -201,8 +203,13 @@ Result<std::vector<std::string>> programs_for(const launch::SupervisorSpec& spec
 
 }  // namespace
 
-Result<StartedProcess> start_process(const launch::SupervisorSpec& spec, ProcessGroup::Entrance entrance) {
-  SLIPWAY_ASSIGN(const std::vector<std::string> files, programs_for(spec));
+Result<StartedProcess> start_process(const launch::SupervisorSpec& spec, const launch::ProcessSpec& process,
+                                     ProcessGroup::Entrance entrance) {
+  const std::map<std::string, std::string> environment = environment_of(spec, process);
+  const auto path = environment.find("PATH");
+  const std::string& program = process.argv.front();
+  SLIPWAY_ASSIGN(const std::vector<std::string> files,
+                 programs_for(spec, program, path == environment.end() ? "" : path->second));
   std::vector<const char*> programs;
   for (const std::string& file : files) programs.push_back(file.c_str());
   programs.push_back(nullptr);
@@ -211,10 +218,10 @@ Result<StartedProcess> start_process(const launch::SupervisorSpec& spec, Process
   const UniqueFd in(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!in) return fail(errno_error(errno, "open /dev/null"));
 
-  std::vector<std::string> arguments = spec.argv;
+  std::vector<std::string> arguments = process.argv;
   std::vector<std::string> variables;
-  variables.reserve(spec.environment.size());
-  for (const auto& [name, value] : spec.environment) variables.push_back(fmt::format("{}={}", name, value));
+  variables.reserve(environment.size());
+  for (const auto& [name, value] : environment) variables.push_back(fmt::format("{}={}", name, value));
   const std::vector<char*> argv = pointers(arguments);
   const std::vector<char*> envp = pointers(variables);
   const Launch launch{.root = spec.root ? spec.root->mount.c_str() : nullptr,
@@ -229,13 +236,13 @@ Result<StartedProcess> start_process(const launch::SupervisorSpec& spec, Process
   SharedNumber shared;
   const pid_t pid = spawn(launch, entrance.folder, shared.get());
   const int error = *shared.get();
-  if (pid < 0) return fail(errno_error(error, fmt::format("start '{}'", spec.argv.front())));
+  if (pid < 0) return fail(errno_error(error, fmt::format("start '{}'", program)));
   if (error != 0) {
     ::waitpid(pid, nullptr, 0);
     if (spec.root && error == ENOENT)
       return fail(ErrorCode::kNotFound,
-                  fmt::format("cannot start '{}': there is no such program in the image", spec.argv.front()));
-    return not_executable(spec.argv.front(), error);
+                  fmt::format("cannot start '{}': there is no such program in the image", program));
+    return not_executable(program, error);
   }
   return StartedProcess{.pid = pid, .out = std::move(out.first), .err = std::move(err.first)};
 }

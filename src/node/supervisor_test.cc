@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 class Supervisor : public SupervisorFixture {};
 
 TEST_F(Supervisor, RunsAProgramAndRecordsThatItEndedWell) {
-  spec_.argv = {"true"};
+  program({"true"});
   const Account seen = run();
   EXPECT_THAT(seen.phases, ElementsAre("starting", "running"));
   ASSERT_TRUE(seen.exit);
@@ -43,7 +43,7 @@ TEST_F(Supervisor, KeepsTheSignal) {
 }
 
 TEST_F(Supervisor, SaysWhichProgramIsMissing) {
-  spec_.argv = {"pyhton", "train.py"};
+  program({"pyhton", "train.py"});
   const Account seen = run();
   EXPECT_EQ(seen.exit->code, 127);
   EXPECT_EQ(seen.exit->reason, "cannot start 'pyhton': no such program on the PATH of this node");
@@ -51,7 +51,7 @@ TEST_F(Supervisor, SaysWhichProgramIsMissing) {
 }
 
 TEST_F(Supervisor, SaysThatAFileIsMissingOrNotExecutable) {
-  spec_.argv = {"./train.sh"};
+  program({"./train.sh"});
   EXPECT_EQ(run().exit->reason,
             "cannot start './train.sh': there is no such file in the run's working folder");
   std::filesystem::remove_all(folder_ / "journal");
@@ -180,7 +180,7 @@ TEST_F(Supervisor, KillsDaemonsThatAreLeftBehind) {
 }
 
 TEST_F(Supervisor, LetsTheEndOfAPipelineWriteItsLastBytes) {
-  spec_.argv = {"bash", "-c", "exec > >(sleep 0.1; cat); echo first; echo last"};
+  program({"bash", "-c", "exec > >(sleep 0.1; cat); echo first; echo last"});
   EXPECT_EQ(run().standard_out, "first\nlast\n");
 }
 

@@ -76,7 +76,8 @@ Result<runs::LivenessTimes> liveness_times() {
   runs::LivenessTimes times;
   for (const auto& [name, target] :
        {std::pair{"SLIPWAY_HEARTBEAT", &times.heartbeat}, std::pair{"SLIPWAY_SILENCE", &times.silence},
-        std::pair{"SLIPWAY_GRACE", &times.grace}, std::pair{"SLIPWAY_AGEING", &times.ageing}}) {
+        std::pair{"SLIPWAY_GRACE", &times.grace}, std::pair{"SLIPWAY_AGEING", &times.ageing},
+        std::pair{"SLIPWAY_RENDEZVOUS", &times.rendezvous}}) {
     const char* text = std::getenv(name);
     if (text == nullptr) continue;
     SLIPWAY_ASSIGN(*target, parse_duration(text));
@@ -185,9 +186,9 @@ Status ControlPlane::build() {
   submissions_.emplace(*database_, *orchestrator_, clock_);
   interactive_.emplace(*database_, *orchestrator_, clock_);
   SLIPWAY_ASSIGN(const uint64_t quota, log_quota());
-  attempts_.emplace(*database_, *orchestrator_, *nodes_, *logs_, *metrics_, *blobs_, clock_, quota);
-  snapshots_.emplace(*database_, *blobs_, clock_);
   seal_.emplace(home_ / "secrets.key");
+  attempts_.emplace(*database_, *orchestrator_, *nodes_, *logs_, *metrics_, *blobs_, *seal_, clock_, quota);
+  snapshots_.emplace(*database_, *blobs_, clock_);
   datastores_.emplace(*database_, *blobs_, clock_, *seal_);
   datasets_.emplace(*database_, *blobs_, *datastores_, clock_);
   outputs_.emplace(*database_, *blobs_, *datasets_);

@@ -145,6 +145,14 @@ Result<Response> environment(Services& services, const Request& request) {
   return http::json_response(json::object{});
 }
 
+Result<Response> rendezvous(Services& services, const Request& request) {
+  SLIPWAY_ASSIGN(const AttemptKey key, attempt_of(request));
+  SLIPWAY_ASSIGN(const json::object body, body_of(request, "the offer"));
+  SLIPWAY_ASSIGN(const NodeOffer offer, node_offer_from_json(body));
+  SLIPWAY_ASSIGN(const Rendezvous answer, services.attempts.take_offer(node_of(request), key, offer));
+  return http::json_response(to_json(answer));
+}
+
 Result<Response> failed(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const AttemptKey key, attempt_of(request));
   SLIPWAY_ASSIGN(const json::object body, body_of(request, "the failure"));
@@ -179,6 +187,7 @@ std::vector<RouteRow> node_routes() {
       {Method::kPost, attempt + "/environment/lock", Access::kNode, environment_lock, BodyMode::kBuffered,
        kLargestLock},
       {Method::kPost, attempt + "/environment", Access::kNode, environment},
+      {Method::kPost, attempt + "/rendezvous", Access::kNode, rendezvous},
       {Method::kPost, attempt + "/failed", Access::kNode, failed},
       {Method::kPost, attempt + "/finished", Access::kNode, finished},
   };

@@ -20,6 +20,7 @@ using runs::Run;
 
 constexpr int64_t kMostPointsAtOnce = 10'000;
 constexpr size_t kMostFilesAtOnce = 5000;
+constexpr std::string_view kStandardLog = "std_log.txt";
 
 // Which log the query means: the standard one of the present attempt's first node unless it says otherwise.
 struct WantedLog {
@@ -28,11 +29,15 @@ struct WantedLog {
 };
 
 Result<WantedLog> wanted_log(const Request& request, const Run& run) {
-  WantedLog log{.attempt = {.run = run.id}, .name = request.query_value("name").value_or("std_log.txt")};
+  WantedLog log{.attempt = {.run = run.id},
+                .name = request.query_value("name").value_or(std::string(kStandardLog))};
   SLIPWAY_ASSIGN(const int64_t attempt, request.query_int("attempt", std::max(run.attempt, 1), 1, 1'000'000));
   SLIPWAY_ASSIGN(const int64_t rank, request.query_int("rank", 0, 0, 1'000'000));
   log.attempt.attempt = static_cast<int>(attempt);
   log.attempt.rank = static_cast<int>(rank);
+  // Of several processes each has a log of its own: the standard one of a node is its first process's.
+  if (log.name == kStandardLog && process_count(run.job) > 1)
+    log.name = rank_log(first_rank_of_node(run.job, log.attempt.rank));
   return log;
 }
 

@@ -19,7 +19,8 @@ constexpr std::array<std::pair<PartState, std::string_view>, 6> kNames{{
 }};
 
 constexpr std::string_view kSelect =
-    "SELECT run_seq, run, attempt, rank, node, state, granted, gpu_indices, cancel, journal_offset, exit "
+    "SELECT run_seq, run, attempt, rank, node, state, granted, gpu_indices, cancel, journal_offset, exit, "
+    "gathered "
     "FROM attempt_nodes ";
 constexpr std::string_view kOpen = "state IN ('ordered', 'claimed', 'started', 'exited')";
 
@@ -64,6 +65,7 @@ Part read_part(const store::Row& row) {
   part.journal_offset = static_cast<uint64_t>(row.integer(9));
   if (!row.is_null(10))
     if (auto exit = exit_status_from_json(object_column(row.text(10)))) part.exit = std::move(*exit);
+  part.gathered = row.integer(11) != 0;
   return part;
 }
 

@@ -41,6 +41,7 @@ struct Part {
   std::optional<CancelOrder> cancel;
   uint64_t journal_offset = 0;  // how much of its journal is stored
   std::optional<ExitStatus> exit;
+  bool gathered = false;  // all nodes of the attempt have made their offers
 };
 
 bool is_open(PartState state);  // neither finished nor fenced

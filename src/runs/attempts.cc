@@ -22,7 +22,11 @@ constexpr size_t kMostSkippedShown = 200;
 
 // The one of several exits that says how the run ended: the first that went wrong by itself, else the first
 // bad one, else rank 0's.
-const ExitStatus& decisive_exit(const std::vector<Part>& parts) {
+const ExitStatus& decisive_exit(const Job& job, const std::vector<Part>& parts) {
+  // Those that were told to end because the first node was done have not failed, however they ended.
+  const bool others_obeyed =
+      std::ranges::all_of(parts, [](const Part& part) { return part.exit->good() || part.exit->canceled; });
+  if (ends_with_first_node(job) && parts.front().exit->good() && others_obeyed) return *parts.front().exit;
   const ExitStatus* found = nullptr;
   for (const Part& part : parts) {
     const ExitStatus& exit = *part.exit;
@@ -52,14 +56,15 @@ std::string sentence_of(const ExitStatus& exit) {
 }  // namespace
 
 Attempts::Attempts(store::Database& database, Orchestrator& orchestrator, compute::NodeRegistry& nodes,
-                   LogStore& logs, metrics::MetricStore& metrics, blobs::BlobStore& blobs, const Clock& clock,
-                   uint64_t log_quota_bytes)
+                   LogStore& logs, metrics::MetricStore& metrics, blobs::BlobStore& blobs, data::Seal seal,
+                   const Clock& clock, uint64_t log_quota_bytes)
     : database_(database),
       orchestrator_(orchestrator),
       nodes_(nodes),
       logs_(logs),
       metrics_(metrics),
       blobs_(blobs),
+      seal_(std::move(seal)),
       clock_(clock),
       log_quota_bytes_(log_quota_bytes) {}
 
@@ -88,6 +93,7 @@ Result<AttemptOrder> Attempts::claim(const NodeId& node, const AttemptKey& key) 
              .log_quota_bytes = log_quota_bytes_,
              .submitted_at = run.submitted_at};
     SLIPWAY_ASSIGN(order.inputs, input_orders(writer, run));
+    SLIPWAY_ASSIGN(order.launch_secret, launch_secret(writer, run));
     SLIPWAY_ASSIGN(order.models, model_orders(writer, run));
     for (const Part& peer : parts) {
       const auto info = nodes_.find(peer.node);
@@ -194,7 +200,7 @@ Status Attempts::finished(const NodeId& node, const AttemptKey& key) {
 
     SLIPWAY_ASSIGN(Run run, load_run(writer, key.run));
     const ExitStatus* const stopped = run.gives_way_to ? stopped_exit(parts) : nullptr;
-    const ExitStatus& exit = stopped != nullptr ? *stopped : decisive_exit(parts);
+    const ExitStatus& exit = stopped != nullptr ? *stopped : decisive_exit(run.job, parts);
     run.exit_code = exit.code;
     auto verdict = orchestrator_.transitions().apply(writer, run,
                                                      {.kind = EventKind::kFinished,

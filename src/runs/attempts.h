@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "blobs/blob_store.h"
+#include "data/credentials.h"
 #include "environments/lock_store.h"
 #include "metrics/metric_store.h"
 #include "protocol/node.h"
@@ -25,12 +26,16 @@ struct SkippedOutput {
   std::string why;
 };
 
+// Whether the first node says how the run went, and the others are ended with it: where mpirun runs, and
+// where workers and parameter servers wait for ever.
+bool ends_with_first_node(const Job& job);
+
 class Attempts {
  public:
   // All outlive it. `log_quota_bytes`: of one node's part of an attempt; 0: none.
   Attempts(store::Database& database, Orchestrator& orchestrator, compute::NodeRegistry& nodes,
-           LogStore& logs, metrics::MetricStore& metrics, blobs::BlobStore& blobs, const Clock& clock,
-           uint64_t log_quota_bytes);
+           LogStore& logs, metrics::MetricStore& metrics, blobs::BlobStore& blobs, data::Seal seal,
+           const Clock& clock, uint64_t log_quota_bytes);
 
   // Adds to an order what is in nobody's record, such as the key of a service's replica. To be set before the
   // first claim; called within its transaction.
@@ -52,6 +57,9 @@ class Attempts {
   // path.
   Status take_files(const NodeId& node, const AttemptKey& key, const std::vector<OutputFile>& files,
                     const std::vector<SkippedOutput>& skipped);
+  // What this node offers the others of its attempt; answered with all offers once every node has made its
+  // own. When some have not for the whole rendezvous time, the run fails with their names.
+  Result<Rendezvous> take_offer(const NodeId& node, const AttemptKey& key, const NodeOffer& offer);
   // What the node resolved the run's environment to. Answers the lock to build from: that of the first node
   // which reported one for this key and platform.
   Result<environments::StoredLock> take_lock(const NodeId& node, const AttemptKey& key,
@@ -74,6 +82,8 @@ class Attempts {
   static Status take_phase(const json::object& document, Timestamp time, Batch& batch);
   static Status store_note(store::Writer& writer, const Run& run, const Part& part, RunEvent note);
   Status store_batch(store::Writer& writer, const Part& before, Batch& batch);
+  Result<Secret> launch_secret(store::Writer& writer, const Run& run);
+  Status all_have_come(store::Writer& writer, const std::vector<Part>& parts);
   Status take_exit(store::Writer& writer, Run& run, Part& part, const ExitStatus& exit);
 
   store::Database& database_;
@@ -82,6 +92,7 @@ class Attempts {
   LogStore& logs_;
   metrics::MetricStore& metrics_;
   blobs::BlobStore& blobs_;
+  const data::Seal seal_;
   const Clock& clock_;
   const uint64_t log_quota_bytes_;
   Completion completion_;

@@ -244,9 +244,17 @@ Status Attempts::take_exit(store::Writer& writer, Run& run, Part& part, const Ex
   const bool all = std::all_of(parts.begin(), parts.end(), [](const Part& p) { return p.exit.has_value(); });
   Event event{
       .kind = all ? EventKind::kExited : EventKind::kRankFailed, .reason = exit.reason, .outcome = {}};
-  if (!all && exit.good()) return {};
+  const bool leader_done = part.key.rank == 0 && exit.good() && ends_with_first_node(run.job);
+  // One that was told to end says nothing new.
+  if (!all && (exit.good() || exit.canceled) && !leader_done) return {};
   if (event.reason.empty()) event.reason = fmt::format("exit code {}", exit.code);
-  if (!all) event.reason = fmt::format("rank {}: {}", part.key.rank, event.reason);
+  // Of several processes the reason names the rank that failed; else the node's is all there is to say.
+  if (!all && !event.reason.starts_with("rank "))
+    event.reason = fmt::format("node {}: {}", part.key.rank, event.reason);
+  if (!all && leader_done)
+    event = {.kind = EventKind::kLeaderDone,
+             .reason = "rank 0 has ended well; the others are ended",
+             .outcome = {}};
   auto verdict = orchestrator_.transitions().apply(writer, run, event);
   if (!verdict) return fail(std::move(verdict).error());
   return {};

@@ -61,7 +61,8 @@ class LifeOfARun : public testing::Test {
         orchestrator_(store_.database(), nodes_, clock_, notifier_,
                       {.heartbeat = 5s, .silence = 30s, .grace = 600s}),
         submissions_(store_.database(), orchestrator_, clock_),
-        attempts_(store_.database(), orchestrator_, nodes_, logs_, *metrics_, *blobs_, clock_, 0) {
+        attempts_(store_.database(), orchestrator_, nodes_, logs_, *metrics_, *blobs_,
+                  data::Seal(store_.folder().file("secrets.key")), clock_, 0) {
     compute::ClusterSpec spec;
     spec.workspace = kWorkspace;
     spec.name = ClusterName("cpu");

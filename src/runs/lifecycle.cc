@@ -23,6 +23,7 @@ constexpr std::array kTable{
     Rule{kPreparing, kPrepared, Guard::kAlways, kStarting, kNoEffect},
     Rule{kPreparing, kStarted, Guard::kAlways, kRunning, kNoEffect},
     Rule{kPreparing, kRankFailed, Guard::kAlways, kPreparing, kCancelAttempt},
+    Rule{kPreparing, kLeaderDone, Guard::kAlways, kPreparing, kCancelAttempt},
     Rule{kPreparing, kExited, Guard::kAlways, kFinalizing, kNoEffect},
     Rule{kPreparing, kPreparationFailed, Guard::kAlways, kFailed, kEnd},
     Rule{kPreparing, kCancelAsked, Guard::kAlways, kCancelRequested, kCancelAttempt},
@@ -33,6 +34,7 @@ constexpr std::array kTable{
 
     Rule{kStarting, kStarted, Guard::kAlways, kRunning, kNoEffect},
     Rule{kStarting, kRankFailed, Guard::kAlways, kStarting, kCancelAttempt},
+    Rule{kStarting, kLeaderDone, Guard::kAlways, kStarting, kCancelAttempt},
     Rule{kStarting, kExited, Guard::kAlways, kFinalizing, kNoEffect},
     Rule{kStarting, kPreparationFailed, Guard::kAlways, kFailed, kEnd},
     Rule{kStarting, kCancelAsked, Guard::kAlways, kCancelRequested, kCancelAttempt},
@@ -42,6 +44,7 @@ constexpr std::array kTable{
     Rule{kStarting, kNodeLost, Guard::kNoAttemptLeft, kFailed, kEnd},
 
     Rule{kRunning, kRankFailed, Guard::kAlways, kRunning, kCancelAttempt},
+    Rule{kRunning, kLeaderDone, Guard::kAlways, kRunning, kCancelAttempt},
     Rule{kRunning, kExited, Guard::kAlways, kFinalizing, kNoEffect},
     Rule{kRunning, kPreparationFailed, Guard::kAlways, kFailed, kEnd},
     Rule{kRunning, kCancelAsked, Guard::kOnNodes, kCancelRequested, kCancelAttempt},
@@ -73,6 +76,7 @@ constexpr std::array kTable{
     Rule{kNotResponding, kHeardAgain, Guard::kAlways, std::nullopt, kNoEffect},
     Rule{kNotResponding, kCancelAsked, Guard::kAlways, kCancelRequested, kCancelAttempt},
     Rule{kNotResponding, kPreemptionAsked, Guard::kAlways, kNotResponding, kCancelAttempt},
+    Rule{kNotResponding, kPreparationFailed, Guard::kAlways, kFailed, kEnd},
     Rule{kNotResponding, kNodeLost, Guard::kAttemptsLeft, kQueued, kEnd | kEnqueue},
     Rule{kNotResponding, kNodeLost, Guard::kNoAttemptLeft, kFailed, kEnd},
 };
@@ -159,6 +163,7 @@ std::string_view to_text(EventKind kind) {
     case kPrepared: return "prepared";
     case kStarted: return "started";
     case kRankFailed: return "rank-failed";
+    case kLeaderDone: return "leader-done";
     case kExited: return "exited";
     case kFinished: return "finished";
     case kPreparationFailed: return "preparation-failed";

@@ -26,6 +26,7 @@ enum class EventKind {
   kPrepared,           // code and environment are on the nodes
   kStarted,            // the first process runs
   kRankFailed,         // one node's process ended badly while others go on
+  kLeaderDone,         // the node that decides ended well while others go on
   kExited,             // the processes of all its nodes have ended
   kFinished,           // outputs are kept on all its nodes
   kPreparationFailed,  // a node could not prepare or start it
@@ -40,10 +41,11 @@ enum class EventKind {
 };
 
 inline constexpr EventKind kAllEventKinds[] = {
-    EventKind::kAccepted,        EventKind::kPlaced, EventKind::kPrepared,   EventKind::kStarted,
-    EventKind::kRankFailed,      EventKind::kExited, EventKind::kFinished,   EventKind::kPreparationFailed,
-    EventKind::kCancelAsked,     EventKind::kSilent, EventKind::kHeardAgain, EventKind::kNodeLost,
-    EventKind::kPreemptionAsked, EventKind::kOpened, EventKind::kClosed,     EventKind::kGivenUp,
+    EventKind::kAccepted,          EventKind::kPlaced,          EventKind::kPrepared, EventKind::kStarted,
+    EventKind::kRankFailed,        EventKind::kLeaderDone,      EventKind::kExited,   EventKind::kFinished,
+    EventKind::kPreparationFailed, EventKind::kCancelAsked,     EventKind::kSilent,   EventKind::kHeardAgain,
+    EventKind::kNodeLost,          EventKind::kPreemptionAsked, EventKind::kOpened,   EventKind::kClosed,
+    EventKind::kGivenUp,
 };
 
 std::string_view to_text(EventKind kind);  // "accepted", as stored and shown

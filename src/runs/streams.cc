@@ -201,6 +201,8 @@ class OrderStream final : public http::EventSource {
       // one that holds it already ignores the order.
       const bool unstarted = part.state == PartState::kOrdered || part.state == PartState::kClaimed;
       if (unstarted && started_.insert(part.key).second) out.push_back(order("start", to_json(part.key)));
+      if (part.gathered && gathered_.insert(part.key).second)
+        out.push_back(order("gathered", to_json(part.key)));
       if (part.cancel && canceled_.insert(part.key).second) {
         json::object data = to_json(part.key);
         data.emplace("reason", part.cancel->reason);
@@ -210,6 +212,7 @@ class OrderStream final : public http::EventSource {
     }
     // What is over needs no memory: its key never comes again.
     std::erase_if(started_, [&](const AttemptKey& key) { return !open.contains(key); });
+    std::erase_if(gathered_, [&](const AttemptKey& key) { return !open.contains(key); });
     std::erase_if(canceled_, [&](const AttemptKey& key) { return !open.contains(key); });
     const auto info = nodes_.find(node_);
     if (!info) {
@@ -231,6 +234,7 @@ class OrderStream final : public http::EventSource {
   const compute::NodeRegistry& nodes_;
   const NodeId node_;
   std::set<AttemptKey> started_;
+  std::set<AttemptKey> gathered_;
   std::set<AttemptKey> canceled_;
   bool drained_ = false;
   bool ended_ = false;
