@@ -217,10 +217,30 @@ def test_git_facts_are_properties(submit, here):
     assert properties["azureml.git.dirty"] == "True"
 
 
+def test_distributed_configurations_start_their_processes(ws, machine, here):
+    from azureml.core.runconfig import MpiConfiguration, PyTorchConfiguration, TensorflowConfiguration
+
+    text = "import os; print(*(os.environ.get(name) for name in ('OMPI_COMM_WORLD_RANK', 'RANK', 'TF_CONFIG')))"
+    (here / "a.py").write_text(text)
+    tasks = TensorflowConfiguration(worker_count=1, parameter_server_count=1)
+    for config, words in (
+        (MpiConfiguration(2, 1), ["0 0 None", "1 1 None"]),
+        (PyTorchConfiguration(2), ["None 0 None", "None 1 None"]),
+        (tasks, ['"type":"worker"', '"type":"ps"']),
+    ):
+        made = ScriptRunConfig(str(here), script="a.py", environment=machine, distributed_job_config=config)
+        made.run_config.node_count = 1
+        run = Experiment(ws, "tests").submit(made)
+        run.wait_for_completion()
+        logs = run.get_details_with_logs()["logFiles"]
+        for rank, word in enumerate(words):
+            assert word in logs[f"azureml-logs/70_driver_log_{rank}.txt"], logs
+
+
 def test_what_cannot_be_submitted_says_so(ws, machine, here):
     experiment = Experiment(ws, "tests")
     (here / "a.py").write_text("1")
-    from azureml.core.runconfig import MpiConfiguration
+    from azureml.core.runconfig import PyTorchConfiguration
     from azureml.pipeline.core import Pipeline
     from azureml.pipeline.steps import PythonScriptStep
     from azureml.train.hyperdrive import HyperDriveConfig, PrimaryMetricGoal, RandomParameterSampling, choice
@@ -229,13 +249,13 @@ def test_what_cannot_be_submitted_says_so(ws, machine, here):
     sweep = HyperDriveConfig(
         RandomParameterSampling({"x": choice(1, 2)}), "loss", PrimaryMetricGoal.MINIMIZE, 4, run_config=plain
     )
-    many = ScriptRunConfig(
-        str(here), script="a.py", environment=machine, distributed_job_config=MpiConfiguration(2, 1)
+    uneven = ScriptRunConfig(
+        str(here), script="a.py", environment=machine, distributed_job_config=PyTorchConfiguration(3, node_count=2)
     )
     for config, word in (
         (sweep, "later version"),
         (Pipeline(ws, [PythonScriptStep("a.py")]), "later version"),
-        (many, "launcher"),
+        (uneven, "multiple of node_count"),
         (ScriptRunConfig(str(here), script="b.py", environment=machine), "no script 'b.py'"),
         (ScriptRunConfig(str(here / "none"), script="a.py", environment=machine), "no source folder"),
         ("train.py", "ScriptRunConfig"),
