@@ -84,6 +84,8 @@ class Workspace:
         tags: Optional[Mapping[str, Any]] = None,
         variables: Optional[Mapping[str, Any]] = None,
         nodes: int = 1,
+        processes: int = 1,
+        launcher: str = "",
         cpus: Optional[float] = None,
         memory: Any = None,
         gpus: Optional[int] = None,
@@ -97,8 +99,9 @@ class Workspace:
 
         `script` is a Python file below `source`, run with `args`. `command` instead is a list of words, or one line
         for the shell. `source=None` sends no folder. `timeout` and `grace` are seconds, `memory` GiB or a text such as
-        "512MiB"; `variables` are environment variables; `priority` is "low", "normal" or "high". An input or output
-        among the arguments stands for its path.
+        "512MiB"; `variables` are environment variables; `priority` is "low", "normal" or "high". `processes` on each
+        of the `nodes` are started by `launcher`: "mpi", "pytorch" or "tensorflow", which may say more
+        ("tensorflow:workers=2,ps=1"). An input or output among the arguments stands for its path.
 
             run = ws.submit("train.py", args=["--epochs", 3], environment="curated/tensorflow")
             run.follow()
@@ -113,6 +116,8 @@ class Workspace:
             "compute": getattr(compute, "name", compute),
             "environment": getattr(environment, "reference", environment),
             "display_name": name or None,
+            "launcher": launcher or None,
+            "processes": processes if processes != 1 else None,
             "timeout_seconds": timeout,
             "grace_seconds": grace,
             "max_attempts": attempts,

@@ -20,6 +20,9 @@ _NO_STORE = "a run's files are kept in the workspace's own store"
 
 
 def azure_log_name(name, rank=0, ranks=1):
+    process = re.match(r"^user_logs/std_log_process_(\d+)\.txt$", name)
+    if process:
+        return f"azureml-logs/70_driver_log_{int(process.group(1))}.txt"
     if name == STD_LOG:
         return DRIVER_LOG if ranks == 1 else f"azureml-logs/70_driver_log_{rank}.txt"
     if name == ENVIRONMENT_LOG:
@@ -46,7 +49,7 @@ class RunFiles:
             logs = self._slipway_run.log_files()
         newest = max([log.attempt for log in logs] or [0])
         logs = [log for log in logs if log.attempt == newest]
-        ranks = len({log.rank for log in logs if log.name == STD_LOG}) or 1
+        ranks = len({log.rank for log in logs}) or 1
         return {azure_log_name(log.name, log.rank, ranks): log for log in logs}
 
     def get_file_names(self):

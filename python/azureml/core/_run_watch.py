@@ -88,7 +88,8 @@ def stream(run, out=None):
 
     printer = Printer(out or sys.stdout)
     slipway_run = run._slipway_run
-    ranks = int(slipway_run.document.get("job", {}).get("nodes") or 1)
+    job = slipway_run.document.get("job", {})
+    ranks = int(job.get("nodes") or 1) * int(job.get("processes") or 1)
     printer.line(f"RunId: {run.id}")
     printer.line(f"Web View: {run.get_portal_url()}")
     others = [_PreparationLog(slipway_run, name, printer) for name in (ENVIRONMENT_LOG, DATA_LOG)]

@@ -108,24 +108,32 @@ def azure_variables(experiment):
 
 
 def _launcher(run_config, job):
-    """One process needs no launcher; several need one that the server does not have yet."""
+    """The launcher of the server's, and how many processes it starts on each node."""
     kind = str(run_config.communicator or "None").lower()
-    nodes = int(run_config.node_count or 1)
-    processes = {
-        "mpi": (run_config.mpi.process_count_per_node or 1) * nodes,
-        "intelmpi": (run_config.mpi.process_count_per_node or 1) * nodes,
-        "openmpi": (run_config.mpi.process_count_per_node or 1) * nodes,
-        "nccl": run_config.pytorch.process_count or nodes,
-        "gloo": run_config.pytorch.process_count or nodes,
-        "parameterserver": run_config.tensorflow.worker_count + run_config.tensorflow.parameter_server_count,
-        "paralleltask": 2,
-    }.get(kind, 1)
-    if processes > 1:
+    nodes = job["nodes"]
+    if kind in ("mpi", "intelmpi", "openmpi"):
+        job["processes"] = int(run_config.mpi.process_count_per_node or 1)
+        # mpirun is not needed for one process, and may not be there.
+        if job["processes"] * nodes > 1:
+            job["launcher"] = "mpi"
+    elif kind in ("nccl", "gloo"):
+        count = int(run_config.pytorch.process_count or nodes)
+        if count % nodes:
+            raise UserErrorException(
+                f"process_count is {count} for {nodes} nodes, which all run as many: make it a multiple of node_count"
+            )
+        job.update(launcher="pytorch", processes=count // nodes)
+    elif kind == "parameterserver":
+        workers, servers = run_config.tensorflow.worker_count, run_config.tensorflow.parameter_server_count
+        tasks = workers + servers
+        if tasks > 1:
+            # As many nodes as there are tasks, unless fewer are asked for.
+            job.update(
+                launcher=f"tensorflow:workers={workers},ps={servers}",
+                nodes=min(nodes, tasks),
+                processes=-(-tasks // nodes),
+            )
+    elif kind == "paralleltask":
         raise UserErrorException(
-            f"This run asks for {processes} processes started by {run_config.communicator}; the Slipway server has no "
-            "launcher for distributed training yet. Ask for one process, or start them in the script"
+            "Slipway has no parallel tasks; start the tasks as processes (MpiConfiguration), or as runs of their own"
         )
-    if kind in ("nccl", "gloo"):
-        defaults = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "6105", "WORLD_SIZE": "1", "RANK": "0",
-                    "LOCAL_RANK": "0", "NODE_RANK": "0"}  # fmt: skip
-        job["variables"] = dict(defaults, **job["variables"])
