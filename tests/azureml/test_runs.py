@@ -220,7 +220,9 @@ def test_git_facts_are_properties(submit, here):
 def test_distributed_configurations_start_their_processes(ws, machine, here):
     from azureml.core.runconfig import MpiConfiguration, PyTorchConfiguration, TensorflowConfiguration
 
-    text = "import os; print(*(os.environ.get(name) for name in ('OMPI_COMM_WORLD_RANK', 'RANK', 'TF_CONFIG')))"
+    text = (
+        "import os; print(*(os.environ.get(name) for name in ('OMPI_COMM_WORLD_RANK', 'RANK', 'TF_CONFIG')))"
+    )
     (here / "a.py").write_text(text)
     tasks = TensorflowConfiguration(worker_count=1, parameter_server_count=1)
     for config, words in (
@@ -250,7 +252,10 @@ def test_what_cannot_be_submitted_says_so(ws, machine, here):
         RandomParameterSampling({"x": choice(1, 2)}), "loss", PrimaryMetricGoal.MINIMIZE, 4, run_config=plain
     )
     uneven = ScriptRunConfig(
-        str(here), script="a.py", environment=machine, distributed_job_config=PyTorchConfiguration(3, node_count=2)
+        str(here),
+        script="a.py",
+        environment=machine,
+        distributed_job_config=PyTorchConfiguration(3, node_count=2),
     )
     for config, word in (
         (sweep, "later version"),
