@@ -102,7 +102,7 @@ TEST(LaunchPlan, ShowsTheOneModelsFolderOrThatOfAllOfThem) {
   placed.data.models = {{"my.net-1", "/m/net.onnx"}};
   auto planned = plan(mine, placed);
   ASSERT_TRUE(planned);
-  EXPECT_EQ(planned->argv.back(), "/m/net.onnx");
+  EXPECT_EQ(planned->launch.processes.front().argv.back(), "/m/net.onnx");
   EXPECT_EQ(planned->environment.at("SLIPWAY_MODEL_DIR"), (site().folder / "models/my.net-1/3").string());
   mine.models.push_back({.name = "b", .version = 1, .manifest = "", .framework = ModelFramework::kOnnx});
   planned = plan(mine, placed);
