@@ -178,6 +178,7 @@ void print_dataset(Context& context, const json::object& dataset) {
       uses.push_back(fmt::format("{} (input {})", text_at(item.get_object(), "run"),
                                  text_at(item.get_object(), "input")));
   if (!uses.empty()) facts.add("used by", lines_of(uses));
+  if (const auto models = texts_at(dataset, "models"); !models.empty()) facts.add("models", lines_of(models));
   facts.add("manifest", text_at(dataset, "manifest").substr(0, 16));
   context.console.out(facts.render(context.console.colour_out()));
 }

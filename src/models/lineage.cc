@@ -113,4 +113,15 @@ Result<json::object> models_of_run(store::Reader& reader, const RunId& run) {
   return answer;
 }
 
+Result<json::array> models_of_dataset(store::Reader& reader, const WorkspaceName& workspace,
+                                      const std::string& dataset, int version) {
+  json::array items;
+  SLIPWAY_TRY(reader.query(
+      "SELECT DISTINCT m.name, m.version, m.seq FROM model_datasets d JOIN model_versions m ON m.seq = "
+      "d.model_seq WHERE d.workspace = ? AND d.dataset = ? AND d.version = ? ORDER BY m.seq DESC LIMIT ?",
+      {workspace, dataset, version, kMostShown},
+      [&](const store::Row& row) { items.emplace_back(fmt::format("{}:{}", row.text(0), row.integer(1))); }));
+  return items;
+}
+
 }  // namespace slipway::models

@@ -28,4 +28,8 @@ Result<json::object> describe_uses(store::Reader& reader, const ModelVersion& mo
 // {"registered": ["digits:3"], "used": ["digits:2"]}: the models that came of a run, and those it was given.
 Result<json::object> models_of_run(store::Reader& reader, const RunId& run);
 
+// ["digits:3"]: the versions that were made from a dataset's version, newest first; at most 100.
+Result<json::array> models_of_dataset(store::Reader& reader, const WorkspaceName& workspace,
+                                      const std::string& dataset, int version);
+
 }  // namespace slipway::models

@@ -3,6 +3,7 @@
 
 #include "data/datasets.h"
 #include "data/preview.h"
+#include "models/lineage.h"
 #include "routes/data_request.h"
 #include "routes/request.h"
 #include "routes/services.h"
@@ -26,7 +27,7 @@ Result<VersionRecord> version_of(Services& services, const Request& request) {
   return services.datasets.find(workspace_of(request), request.param("dataset"));
 }
 
-// With the runs that used it; the run that made it is in the record itself.
+// With the runs that used it and the models made from it; the run that made it is in the record itself.
 Result<json::object> describe(Services& services, const Request& request, const VersionRecord& record) {
   json::object object = data::to_json(record);
   json::array used_by;
@@ -35,6 +36,8 @@ Result<json::object> describe(Services& services, const Request& request, const 
                                                      record.version, kMostRunsShown));
     for (const data::RunUse& use : uses)
       used_by.push_back(json::object{{"run", use.run.str()}, {"input", use.input}});
+    SLIPWAY_ASSIGN(object["models"],
+                   models::models_of_dataset(reader, workspace_of(request), record.name, record.version));
     return {};
   }));
   object["used_by"] = std::move(used_by);

@@ -82,6 +82,7 @@ def test_the_record_says_run_code_data_and_needs_and_outlives_the_run(slipway, t
     assert shown["code"]["command"] == ["python3", "train.py"]
     assert (shown["tags"], shown["properties"]) == ({"stage": "test"}, {"seed": "7"})
     assert slipway.run(run)["models"] == {"registered": ["pets:1"], "used": []}
+    assert slipway.cli_json("data", "show", "pictures")["models"] == ["pets:1"]
     text = slipway.cli("run", "show", run).stdout
     assert "registered as" in text and "pets:1" in text
     slipway.cli("run", "delete", run)
