@@ -72,6 +72,7 @@ Result<Response> show(Services& services, const Request& request) {
 
 Result<Response> remove(Services& services, const Request& request) {
   const WorkspaceName name = workspace_of(request);
+  SLIPWAY_TRY(services.deployments.clear(name));
   std::vector<compute::ClusterSpec> clusters;
   SLIPWAY_TRY(services.database.write([&](store::Writer& writer) -> Status {
     SLIPWAY_ASSIGN(clusters, compute::list_clusters(writer, name));

@@ -67,6 +67,9 @@ class Controller {
   // After `stop`, when the server ends by order: the runs of all replicas are about to be canceled, which is
   // no failure of theirs.
   Status let_all_go();
+  // Before a workspace is deleted: removes what is kept of its deleted services. kConflict, naming it, while
+  // there is a service, or a replica that has not ended.
+  Status clear(const WorkspaceName& workspace);
   // Something about the service has changed.
   void wake(int64_t service);
 

@@ -149,6 +149,36 @@ Status Controller::tidy() {
   return {};
 }
 
+Status Controller::clear(const WorkspaceName& workspace) {
+  std::vector<std::pair<Service, std::vector<Replica>>> found;
+  SLIPWAY_TRY(parts_.database.read([&](store::Reader& reader) -> Status {
+    SLIPWAY_ASSIGN(const auto services, all_services(reader));
+    for (const Service& service : services) {
+      if (service.workspace != workspace) continue;
+      SLIPWAY_ASSIGN(auto replicas, list_replicas(reader, service.seq, true));
+      found.emplace_back(service, std::move(replicas));
+    }
+    return {};
+  }));
+  for (const auto& [service, replicas] : found) {
+    if (!service.deleted_at)
+      return fail(ErrorCode::kConflict,
+                  fmt::format("workspace '{}' has the service '{}'", workspace, service.name),
+                  fmt::format("delete it first: slipway service delete {}", service.name));
+    for (const Replica& replica : replicas)
+      if (replica.state != ReplicaState::kEnded)
+        return fail(ErrorCode::kConflict,
+                    fmt::format("replicas of the deleted service '{}' are still ending", service.name),
+                    "try again in a moment");
+  }
+  for (const auto& [service, replicas] : found) {
+    for (const Replica& replica : replicas) SLIPWAY_TRY(forget(service, replica));
+    SLIPWAY_TRY(parts_.database.write(
+        [&](store::Writer& writer) { return delete_service_rows(writer, service.seq); }));
+  }
+  return {};
+}
+
 // Its run goes with it, and its logs.
 Status Controller::forget(const Service& service, const Replica& replica) {
   if (replica.run) {

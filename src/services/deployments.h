@@ -44,6 +44,9 @@ class Deployments {
                          const std::string& caller);
   Status remove(const WorkspaceName& workspace, const std::string& name, const std::string& caller);
 
+  // Before the workspace itself is deleted. kConflict while it has services.
+  Status clear(const WorkspaceName& workspace) { return controller_.clear(workspace); }
+
   struct Keys {
     Secret primary;
     Secret secondary;

@@ -48,7 +48,6 @@ std::string_view to_text(EventKind kind) {
     case kUpdateFailed: return "update-failed";
     case kReplicaEnded: return "replica-ended";
     case kNoneReady: return "none-ready";
-    case kReplaced: return "replaced";
     case kScaled: return "scaled";
     case kChanged: return "changed";
     case kDeleted: return "deleted";

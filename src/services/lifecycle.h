@@ -24,7 +24,6 @@ enum class EventKind {
   kUpdateFailed,  // the new version cannot be loaded
   kReplicaEnded,  // one ended by itself
   kNoneReady,     // the last one that answered is gone
-  kReplaced,      // a replica of the old version, or one too many, has been let go
   kScaled,        // the number of replicas has changed
   kChanged,       // keys, bounds, tags: what needs no new replica
   kDeleted,
@@ -32,8 +31,8 @@ enum class EventKind {
 
 inline constexpr EventKind kAllEventKinds[] = {
     EventKind::kDeployed,     EventKind::kUpdated,      EventKind::kReady,     EventKind::kSwitched,
-    EventKind::kUpdateFailed, EventKind::kReplicaEnded, EventKind::kNoneReady, EventKind::kReplaced,
-    EventKind::kScaled,       EventKind::kChanged,      EventKind::kDeleted};
+    EventKind::kUpdateFailed, EventKind::kReplicaEnded, EventKind::kNoneReady, EventKind::kScaled,
+    EventKind::kChanged,      EventKind::kDeleted};
 
 std::string_view to_text(EventKind kind);  // "update-failed", as stored and shown
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from support import http as wire
-from support import processes
+from support import models, processes
 from support.server import W
 
 
@@ -66,6 +66,7 @@ def test_a_request_has_an_id_that_the_replica_sees_too(shop):
     assert service.score(headers={"X-Request-Id": "mine-1"}).headers["x-request-id"] == "mine-1"
 
 
+NO_TRIAL = ("--framework", "onnx", "--no-trial")
 SCRIPT = """
 import json, os, time
 def init():
@@ -179,6 +180,25 @@ def test_a_model_that_a_service_serves_is_not_deleted(shop):
         "the model is held for ever",
     )
     assert service.score(key="x").status == 404
+
+
+def test_a_workspace_goes_only_after_its_services(shop):
+    run = shop.slipway.cli
+    there = ("--workspace", "lab")
+    run("workspace", "create", "lab")
+    run(*there, "env", "create", "frameworks", "--interpreter", models.PYTHON)
+    run(*there, "model", "register", "times", "--local", shop.files / "times2.onnx", *NO_TRIAL)
+    run(*there, "deploy", "lab-svc", "--model", "times", "--env", "frameworks")
+    refused = run("workspace", "delete", "lab", check=False)
+    assert refused.returncode == 6
+    assert "lab-svc" in refused.stderr
+    run(*there, "service", "delete", "lab-svc")
+    processes.wait_until(
+        lambda: run(*there, "model", "delete", "times:1", check=False).returncode == 0, 30, "the model stays"
+    )
+    processes.wait_until(
+        lambda: run("workspace", "delete", "lab", check=False).returncode == 0, 30, "the workspace stays"
+    )
 
 
 def test_replicas_are_not_among_the_users_runs(shop):

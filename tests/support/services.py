@@ -17,6 +17,7 @@ class Shop:
 
     def __init__(self, slipway, files):
         self.slipway = slipway
+        self.files = files
         self.folder = slipway.folder
         slipway.cli("env", "create", "frameworks", "--interpreter", models.PYTHON)
         for factor in (2, 3):
