@@ -196,6 +196,7 @@ def test_a_workspace_goes_only_after_its_services(shop):
     processes.wait_until(
         lambda: run(*there, "model", "delete", "times:1", check=False).returncode == 0, 30, "the model stays"
     )
+    run(*there, "compute", "update", "local", "--min", "0", "--idle", "0s")
     processes.wait_until(
         lambda: run("workspace", "delete", "lab", check=False).returncode == 0, 30, "the workspace stays"
     )
