@@ -113,8 +113,10 @@ void add_serve_command(Command root, Context& context) {
   command.example("slipway serve ./digits --name digits --listen 127.0.0.1:8501 --key-file keys");
   command.example("slipway serve ./digits --trial");
   add_serve_options(command, *options);
-  command.action(
-      [options, &context] { return options->trial ? try_out(context, *options) : serve(context, *options); });
+  command.action([options, &context] {
+    options->converted = context.home() / "converted";
+    return options->trial ? try_out(context, *options) : serve(context, *options);
+  });
 }
 
 }  // namespace slipway::cli

@@ -129,6 +129,7 @@ Result<serving::LoadOptions> load_options(const ServeOptions& options) {
   load.version = options.model_version;
   load.search = {.runtime_folder = options.runtime_folder, .python = options.python};
   load.entry = options.entry;
+  load.converted = options.converted;
   load.threads = options.threads;
   load.workers = static_cast<unsigned>(options.workers);
   load.worker_memory = options.worker_memory.bytes;

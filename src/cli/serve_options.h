@@ -20,6 +20,7 @@ struct ServeOptions {
   std::string python;
   std::string runtime_folder;
   std::string sample;
+  std::string converted;
   bool trial = false;
   bool report_endpoint = false;
   int threads = 1;

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <fstream>
+
 #include "base/log.h"
+#include "serving/conversion/conversion.h"
 #include "serving/model_files.h"
 #include "serving/runtimes/onnx_runtime.h"
 #include "serving/runtimes/runtime_model.h"
@@ -58,14 +62,47 @@ Status try_out(Model& model, Microseconds& took) {
 }
 
 Result<std::unique_ptr<Model>> load_in_process(SlipwayRuntimeEntry entry, const Framework& framework,
-                                               const std::string& platform, const ModelFiles& files,
+                                               const std::string& platform, const std::filesystem::path& path,
                                                const LoadOptions& options) {
   SLIPWAY_ASSIGN(const std::string libraries, find_framework(framework, options.search));
-  return load_with(*entry(SLIPWAY_RUNTIME_ABI), {.path = files.path.string(),
+  return load_with(*entry(SLIPWAY_RUNTIME_ABI), {.path = path.string(),
                                                  .library_folder = libraries,
                                                  .platform = platform,
                                                  .threads = options.threads,
                                                  .instances = options.instances});
+}
+
+Result<std::unique_ptr<Model>> load_saved_model(const std::filesystem::path& path,
+                                                const LoadOptions& options) {
+  return load_in_process(tensorflow_runtime, kTensorFlow, "tensorflow_savedmodel", path, options);
+}
+
+// By way of a SavedModel that is made of it.
+Result<std::unique_ptr<Model>> load_converted(const std::string& kind, const std::filesystem::path& path,
+                                              const LoadOptions& options) {
+  SLIPWAY_ASSIGN(
+      const std::filesystem::path converted,
+      convert({.kind = kind, .source = path, .signature = ""}, {.python = options.search.python,
+                                                                .folder = options.converted,
+                                                                .memory_bytes = options.worker_memory}));
+  return load_saved_model(converted, options);
+}
+
+// Whether a file begins as Keras' formats do, a zip archive or HDF5: the step in Python takes seconds to
+// tell.
+Status check_keras(const std::filesystem::path& path) {
+  std::array<char, 4> begin{};
+  std::ifstream(path, std::ios::binary).read(begin.data(), begin.size());
+  const std::string_view sign(begin.data(), begin.size());
+  if (sign == "\x89HDF" || sign == "PK\x03\x04") return {};
+  return fail(ErrorCode::kInvalidArgument,
+              fmt::format("{} is no Keras file, or not all of it", path.string()),
+              "save the model again: model.save('digits.keras')");
+}
+
+Result<std::unique_ptr<Model>> load_keras(const std::filesystem::path& path, const LoadOptions& options) {
+  SLIPWAY_TRY(check_keras(path));
+  return load_converted("keras", path, options);
 }
 
 // In processes of their own; `entry` is empty for a model that needs none.
@@ -101,15 +138,27 @@ Result<ModelFiles> files_of(const LoadOptions& options) {
 
 Result<std::unique_ptr<Model>> load_kind(const ModelFiles& files, const LoadOptions& options) {
   switch (files.kind) {
-    case ModelKind::kOnnx: return load_in_process(onnx_runtime, kOnnxRuntime, "onnx", files, options);
-    case ModelKind::kSavedModel:
-      return load_in_process(tensorflow_runtime, kTensorFlow, "tensorflow_savedmodel", files, options);
+    case ModelKind::kOnnx: return load_in_process(onnx_runtime, kOnnxRuntime, "onnx", files.path, options);
+    case ModelKind::kSavedModel: return load_saved_model(files.path, options);
+    case ModelKind::kKeras: return load_keras(files.path, options);
+    case ModelKind::kCheckpoint: return load_converted("checkpoint", files.path, options);
     case ModelKind::kPickle: return load_in_workers("scikit-learn", files.path, "", options);
     case ModelKind::kEntryScript:
       return load_in_workers("entry-script", files.path,
                              options.entry.empty() ? files.path.string() : options.entry, options);
   }
   return fail(ErrorCode::kUnsupported, "this kind of model cannot be served");
+}
+
+// A SavedModel that loads and does not run, as tf.saved_model.save() makes them of Keras 3 models: its
+// variables are not where the graph looks for them, and become constants.
+Result<std::unique_ptr<Model>> load_repaired(const std::filesystem::path& path, const Error& why,
+                                             const LoadOptions& options) {
+  log_warning("serving.model_does_not_run", {{"model", path.string()}, {"error", why}});
+  auto repaired = load_converted("saved-model", path, options);
+  if (repaired) return repaired;
+  return fail(why.code, fmt::format("{}; and {}", why.message, repaired.error().message),
+              "save it with model.export('digits')");
 }
 
 }  // namespace
@@ -121,7 +170,13 @@ Result<LoadedModel> load_model(const LoadOptions& options) {
   loaded.name = options.name.empty() ? files.name : options.name;
   loaded.version = options.version.empty() ? files.version : options.version;
   SLIPWAY_ASSIGN(loaded.model, load_kind(files, options));
-  SLIPWAY_TRY(try_out(*loaded.model, loaded.first_run));
+  Status tried = try_out(*loaded.model, loaded.first_run);
+  if (!tried && files.kind == ModelKind::kSavedModel) {
+    loaded.model.reset();
+    SLIPWAY_ASSIGN(loaded.model, load_repaired(files.path, tried.error(), options));
+    tried = try_out(*loaded.model, loaded.first_run);
+  }
+  SLIPWAY_TRY(tried);
   loaded.load_milliseconds = milliseconds_since(start);
   return loaded;
 }

@@ -16,10 +16,11 @@ struct LoadOptions {
   std::string version;  // empty: 1, or the largest of a folder of numbered versions
   std::string entry;    // a script with init() and run() that does the work; `path` is then its model's
   LibrarySearch search;
+  std::string converted;       // the folder where converted models are kept
   int threads = 1;             // of the framework, for one run
   unsigned instances = 2;      // runs at a time, in this process
   unsigned workers = 1;        // processes, for models that run in their own
-  uint64_t worker_memory = 0;  // of one; 0: no limit
+  uint64_t worker_memory = 0;  // of one, and of a conversion; 0: no limit
 };
 
 struct LoadedModel {

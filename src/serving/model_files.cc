@@ -18,6 +18,7 @@ constexpr int kMaxDescent = 4;
 std::optional<ModelKind> kind_of_file(const fs::path& path) {
   const std::string ending = path.extension();
   if (ending == ".onnx") return ModelKind::kOnnx;
+  if (ending == ".keras" || ending == ".h5" || ending == ".hdf5") return ModelKind::kKeras;
   if (ending == ".pkl" || ending == ".pickle" || ending == ".joblib") return ModelKind::kPickle;
   return std::nullopt;
 }
@@ -26,13 +27,20 @@ bool is_saved_model(const fs::path& path) {
   return path.filename() == "saved_model.pb";
 }
 
+// The graph of a checkpoint of TensorFlow 1.
+bool is_checkpoint(const fs::path& path) {
+  return path.extension() == ".meta";
+}
+
 // Why a file cannot be served, and what to do about it.
 Error unsupported(const fs::path& path) {
   const std::string ending = path.extension();
-  Error error{.code = ErrorCode::kUnsupported,
-              .message = fmt::format("{} is no kind of model that can be served", path.string()),
-              .next = "an .onnx file, a SavedModel, a .pkl or .joblib file and an entry script (.py) can",
-              .detail = ""};
+  Error error{
+      .code = ErrorCode::kUnsupported,
+      .message = fmt::format("{} is no kind of model that can be served", path.string()),
+      .next =
+          "an .onnx file, a SavedModel, a Keras file, a .pkl or .joblib file and an entry script (.py) can",
+      .detail = ""};
   if (ending == ".pt" || ending == ".pth" || ending == ".pt2" || ending == ".bin" ||
       ending == ".safetensors") {
     error.message = fmt::format("{} is a PyTorch file, which is not served as it is", path.string());
@@ -40,9 +48,11 @@ Error unsupported(const fs::path& path) {
         "export the model to ONNX: torch.onnx.export(model, sample, 'model.onnx', dynamic_axes={'x': {0: "
         "'rows'}})\n"
         "or load it in an entry script: slipway serve DIR --entry score.py";
-  } else if (ending == ".keras" || ending == ".h5" || ending == ".hdf5") {
-    error.message = fmt::format("{} is a Keras file, which is not served as it is", path.string());
-    error.next = "export it as a SavedModel: keras.models.load_model(FILE).export('digits')";
+  } else if (ending == ".index") {
+    error.message = fmt::format("{} has variables without the graph that they belong to", path.string());
+    error.next =
+        "keep the .meta file that tf.train.Saver().save() writes, or export the model: "
+        "model.export('digits')";
   }
   return error;
 }
@@ -90,6 +100,8 @@ Result<ModelFiles> find_in(const fs::path& folder, int depth) {
         fmt::format("the folder {} has {} models, among them {} and {}", folder.string(), found.size(),
                     found[0].path.filename().string(), found[1].path.filename().string()),
         "name the file of the one to serve");
+  if (std::ranges::any_of(listing.files, is_checkpoint))
+    return ModelFiles{.kind = ModelKind::kCheckpoint, .path = folder, .name = "", .version = "1"};
   const fs::path* newest = nullptr;
   uint64_t largest = 0;
   for (const fs::path& child : listing.folders)
@@ -103,9 +115,9 @@ Result<ModelFiles> find_in(const fs::path& folder, int depth) {
     for (const fs::path& file : listing.files)
       if (Error why = unsupported(file); !why.next.starts_with("an .onnx")) return fail(std::move(why));
   if (newest == nullptr || depth == kMaxDescent)
-    return fail(ErrorCode::kInvalidArgument,
-                fmt::format("there is no model in the folder {}", folder.string()),
-                "name a folder with an .onnx, .pkl or .joblib file or a SavedModel, or the file itself");
+    return fail(
+        ErrorCode::kInvalidArgument, fmt::format("there is no model in the folder {}", folder.string()),
+        "name a folder with an .onnx, .keras, .h5, .pkl or .joblib file or a SavedModel, or the file itself");
   SLIPWAY_ASSIGN(ModelFiles model, find_in(*newest, depth + 1));
   if (version_number(newest->filename())) model.version = std::to_string(largest);
   return model;
@@ -136,8 +148,8 @@ Result<ModelFiles> find_model(const fs::path& path) {
     if (path.extension() == ".py")
       return ModelFiles{
           .kind = ModelKind::kEntryScript, .path = path, .name = path.stem().string(), .version = "1"};
-    if (!kind) return fail(unsupported(path));
-    model = {.kind = *kind, .path = path, .name = "", .version = "1"};
+    if (!kind && !is_checkpoint(path)) return fail(unsupported(path));
+    model = {.kind = kind.value_or(ModelKind::kCheckpoint), .path = path, .name = "", .version = "1"};
   }
   model.name = name_of(path);
   return model;

@@ -8,7 +8,7 @@
 
 namespace slipway::serving {
 
-enum class ModelKind { kOnnx, kSavedModel, kPickle, kEntryScript };
+enum class ModelKind { kOnnx, kSavedModel, kKeras, kCheckpoint, kPickle, kEntryScript };
 
 struct ModelFiles {
   ModelKind kind = ModelKind::kOnnx;

@@ -6,17 +6,17 @@ from support import models
 
 @pytest.fixture(scope="session")
 def onnx_models(tmp_path_factory):
-    return models.make(tmp_path_factory.mktemp("onnx"), "onnx_double", "onnx_digits", "onnx_external")
+    return models.make_once(tmp_path_factory, "onnx_double", "onnx_digits", "onnx_external")
 
 
 @pytest.fixture(scope="session")
 def tensorflow_models(tmp_path_factory):
-    return models.make(tmp_path_factory.mktemp("tensorflow"), "tensorflow")
+    return models.make_once(tmp_path_factory, "tensorflow", "keras", "checkpoint")
 
 
 @pytest.fixture(scope="session")
 def sklearn_models(tmp_path_factory):
-    return models.make(tmp_path_factory.mktemp("sklearn"), "sklearn")
+    return models.make_once(tmp_path_factory, "sklearn")
 
 
 @pytest.fixture(scope="session")

@@ -161,7 +161,7 @@ def test_damaged_missing_and_foreign_models_are_refused_with_a_sentence(onnx_mod
             models.Service(tmp_path / name)
         assert refused.value.code in {2, 9}, refused.value
         assert name in refused.value.error["message"], refused.value
-    for name, says in {"net.pt": "torch.onnx.export", "net.h5": "SavedModel", "notes.txt": ".onnx"}.items():
+    for name, says in {"net.pt": "torch.onnx.export", "notes.txt": ".onnx"}.items():
         (tmp_path / name).write_bytes(b"x")
         with pytest.raises(models.NotServed) as refused:
             models.Service(tmp_path / name)

@@ -137,9 +137,3 @@ def test_a_folder_of_versions_serves_the_newest(tensorflow_models):
         rows = service.predict({"instances": [[0.5] * 784] * 2}).json()["predictions"]
         assert [sum(row) for row in rows] == pytest.approx([1, 1], abs=1e-5)
         assert service.predict({"instances": [[0.5] * 783]}).status == 400
-
-
-def test_a_saved_model_that_loads_and_cannot_run_is_refused_at_the_start(tensorflow_models):
-    with pytest.raises(models.NotServed) as refused:
-        models.Service(tensorflow_models / "unrunnable")
-    assert refused.value.code == 9 and "cannot run" in refused.value.error["message"], refused.value

@@ -47,9 +47,7 @@ def test_a_pickle_is_asked_as_its_services_are(sklearn_models):
     assert list(said["sample_output"]) == ["predict_proba"]
 
 
-def test_a_model_that_loads_and_cannot_run_is_said_not_to_serve(tensorflow_models, tmp_path):
-    said, code = trial(tensorflow_models / "unrunnable")
-    assert code != 0 and said["serves"] is False and "variable" in said["reason"], said
+def test_a_damaged_model_is_said_not_to_serve(tmp_path):
     (tmp_path / "cut.onnx").write_bytes(b"\x08\x08cut")
     said, code = trial(tmp_path / "cut.onnx")
     assert code != 0 and said["serves"] is False and said["reason"], said

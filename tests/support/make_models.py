@@ -1,5 +1,6 @@
 """Makes models with the real frameworks: make_models.py FOLDER KIND... Runs in the frameworks' own environment."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -165,8 +166,54 @@ def tensorflow(folder):
             "regress": module.regress,
         },
     )
+
+
+def keras(folder):
+    """One network as Keras saves it, and its answer to a row of halves; weights alone; a layer of one's own."""
+    import tensorflow as tf
+
+    network = tf.keras.Sequential(
+        [tf.keras.Input((4,), name="x"), tf.keras.layers.Dense(3, activation="softmax", name="y")]
+    )
+    network.save(folder / "iris.keras")
+    network.save(folder / "iris.h5")
+    network.save_weights(folder / "iris.weights.h5")
     # Loads in the C API and fails at its first run: its variables are not where the graph looks for them.
-    tf.saved_model.save(digits, str(folder / "unrunnable"))
+    tf.saved_model.save(network, str(folder / "unrunnable"))
+    (folder / "iris.json").write_text(json.dumps(network(tf.fill([1, 4], 0.5)).numpy().tolist()))
+
+    class Own(tf.keras.layers.Layer):
+        def call(self, inputs):
+            return inputs
+
+    tf.keras.Sequential([tf.keras.Input((4,)), Own()]).save(folder / "own.keras")
+
+
+def checkpoint(folder):
+    """What TensorFlow 1 leaves of a training, the newest of three steps; and its answer to a row of halves."""
+    import numpy
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None, 4], name="x")
+        labels = v1.placeholder(tf.float32, [None, 3], name="labels")
+        keep = v1.placeholder(tf.float32, name="keep_prob")
+        hidden = v1.nn.dropout(x, rate=1 - keep)
+        logits = tf.add(
+            tf.matmul(hidden, v1.get_variable("w", [4, 3])), v1.get_variable("b", [3]), name="logits"
+        )
+        probabilities = tf.nn.softmax(logits, name="probabilities")
+        loss = tf.reduce_mean(v1.nn.softmax_cross_entropy_with_logits_v2(labels, logits), name="loss")
+        step = v1.train.AdamOptimizer(0.1).minimize(loss)
+        session.run(v1.global_variables_initializer())
+        saver = v1.train.Saver()
+        for count in (5, 9, 10):
+            session.run(step, {x: numpy.ones((2, 4)), labels: [[1, 0, 0], [0, 1, 0]], keep: 0.5})
+            saver.save(session, str(folder / "checkpoint" / "model.ckpt"), global_step=count)
+        halves = session.run({"probabilities": probabilities, "logits": logits}, {x: [[0.5] * 4], keep: 1})
+    answers = {name: value.tolist() for name, value in halves.items()}
+    (folder / "checkpoint.json").write_text(json.dumps(answers))
 
 
 def sklearn(folder):

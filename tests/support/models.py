@@ -1,6 +1,7 @@
 """Real models for the tests of `slipway serve`, made once by real frameworks, and the server that serves them."""
 
 import contextlib
+import fcntl
 import http.client
 import json
 import os
@@ -33,6 +34,20 @@ def make(folder, *kinds):
     )
     assert result.returncode == 0, result.stdout + result.stderr
     return Path(folder)
+
+
+def make_once(tmp_path_factory, *kinds):
+    """The same, once for all test processes of a session: the first caller makes them, others wait."""
+    folder = tmp_path_factory.getbasetemp().parent / "models" / "-".join(kinds)
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        folder = tmp_path_factory.getbasetemp() / "models" / "-".join(kinds)
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / ".made").exists():
+            make(folder, *kinds)
+            (folder / ".made").touch()
+    return folder
 
 
 class Service:

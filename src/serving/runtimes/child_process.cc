@@ -162,14 +162,17 @@ std::vector<std::string> environment_with(const std::vector<std::string>& change
 }
 
 Result<std::string> output_of(const std::vector<std::string>& argv, std::chrono::milliseconds timeout) {
+  return output_of(ChildOptions{.argv = argv, .environment = environment_with({}), .folder = ""}, timeout);
+}
+
+Result<std::string> output_of(ChildOptions options, std::chrono::milliseconds timeout) {
+  const std::string program = options.argv.front();
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail(errno_error(errno, "make a pipe"));
   const UniqueFd from(ends[0]);
   UniqueFd to(ends[1]);
-  SLIPWAY_ASSIGN(
-      ChildProcess child,
-      ChildProcess::start(
-          {.argv = argv, .environment = environment_with({}), .folder = "", .stdout_fd = to.get()}));
+  options.stdout_fd = to.get();
+  SLIPWAY_ASSIGN(ChildProcess child, ChildProcess::start(options));
   to.reset();
   const Monotonic deadline = std::chrono::steady_clock::now() + timeout;
   std::string text;
@@ -179,20 +182,20 @@ Result<std::string> output_of(const std::vector<std::string>& argv, std::chrono:
     pollfd readable{.fd = from.get(), .events = POLLIN, .revents = 0};
     const int ready = left.count() <= 0 ? 0 : ::poll(&readable, 1, static_cast<int>(left.count()));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return fail(ErrorCode::kTimeout, fmt::format("{} did not end in time", argv.front()));
+    if (ready <= 0) return fail(ErrorCode::kTimeout, fmt::format("{} did not end in time", program));
     const ssize_t count = ::read(from.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
     text.append(buffer.data(), static_cast<size_t>(count));
     if (text.size() > kMaxOutput)
-      return fail(ErrorCode::kInternal, fmt::format("{} writes without end", argv.front()));
+      return fail(ErrorCode::kInternal, fmt::format("{} writes without end", program));
   }
   for (std::optional<std::string> how; !how;) {
     how = child.ended();
     if (how == "exit code 0") return text;
-    if (how) return fail(ErrorCode::kInternal, fmt::format("{} ended with {}", argv.front(), *how));
+    if (how) return fail(ErrorCode::kInternal, fmt::format("{} ended with {}", program, *how));
     if (std::chrono::steady_clock::now() > deadline)
-      return fail(ErrorCode::kTimeout, fmt::format("{} did not end in time", argv.front()));
+      return fail(ErrorCode::kTimeout, fmt::format("{} did not end in time", program));
     ::usleep(500);
   }
   return text;

@@ -49,5 +49,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& change
 // Runs a program to its end and gives what it wrote to its standard output. Its standard error is ours.
 // kUnavailable when it cannot be started, kTimeout, kInternal with its exit status.
 Result<std::string> output_of(const std::vector<std::string>& argv, std::chrono::milliseconds timeout);
+// The same with more said about it; its standard output is taken whatever `options` says.
+Result<std::string> output_of(ChildOptions options, std::chrono::milliseconds timeout);
 
 }  // namespace slipway::serving
