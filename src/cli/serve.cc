@@ -85,6 +85,8 @@ void add_serve_options(Command& command, ServeOptions& options) {
                  Completes::kFile);
   command.option("--python", options.python, "FILE",
                  "the interpreter whose packages the model needs (python3)", Completes::kFile);
+  command.option("--runtime", options.runtime, "FILE",
+                 "a shared library that serves the model (slipway_runtime.h)", Completes::kFile);
   command.option("--runtime-folder", options.runtime_folder, "DIR", "where the framework's libraries are",
                  Completes::kFolder);
   command.option("--threads", options.threads, "N", "threads for one run of the model (1)");

@@ -116,6 +116,9 @@ Status set_address(const ServeOptions& options, serving::ServeSettings& settings
 Result<serving::LoadOptions> load_options(const ServeOptions& options) {
   SLIPWAY_TRY(check_least("--threads", options.threads, 1));
   SLIPWAY_TRY(check_least("--workers", options.workers, 1));
+  if (!options.runtime.empty() && !options.entry.empty())
+    return fail(ErrorCode::kInvalidArgument, "--runtime and --entry are two ways to serve a model",
+                "give one of them");
   serving::LoadOptions load;
   load.path = options.path;
   for (const char* variable : {"SLIPWAY_MODEL_DIR", "AZUREML_MODEL_DIR"})
@@ -128,6 +131,7 @@ Result<serving::LoadOptions> load_options(const ServeOptions& options) {
   load.name = options.name;
   load.version = options.model_version;
   load.search = {.runtime_folder = options.runtime_folder, .python = options.python};
+  load.runtime = options.runtime;
   load.entry = options.entry;
   load.converted = options.converted;
   load.threads = options.threads;

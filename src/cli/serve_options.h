@@ -17,6 +17,7 @@ struct ServeOptions {
   std::string key_file;
   std::string key_variable;
   std::string entry;
+  std::string runtime;
   std::string python;
   std::string runtime_folder;
   std::string sample;

@@ -8,10 +8,13 @@
 #include "base/log.h"
 #include "serving/conversion/conversion.h"
 #include "serving/model_files.h"
+#include "serving/runtimes/external_runtime.h"
 #include "serving/runtimes/onnx_runtime.h"
 #include "serving/runtimes/runtime_model.h"
 #include "serving/runtimes/tensorflow_runtime.h"
+#include "serving/runtimes/torch_file.h"
 #include "serving/runtimes/worker_model.h"
+#include "serving/runtimes/worker_source.h"
 
 namespace slipway::serving {
 namespace {
@@ -105,24 +108,55 @@ Result<std::unique_ptr<Model>> load_keras(const std::filesystem::path& path, con
   return load_converted("keras", path, options);
 }
 
-// In processes of their own; `entry` is empty for a model that needs none.
-Result<std::unique_ptr<Model>> load_in_workers(std::string kind, const std::filesystem::path& path,
-                                               const std::string& entry, const LoadOptions& options) {
+// What processes of their own are told of a model; the rest depends on its kind.
+WorkerOrder worker_order(const char* kind, const char* platform, const std::filesystem::path& path,
+                         const LoadOptions& options) {
   const std::filesystem::path whole = std::filesystem::absolute(path);
   std::error_code gone;
   const bool folder = std::filesystem::is_directory(whole, gone);
-  return start_workers({.kind = std::move(kind),
-                        .path = whole.string(),
-                        .entry = entry.empty() ? "" : std::filesystem::absolute(entry).string(),
-                        .model_dir = folder ? whole.string() : whole.parent_path().string(),
-                        .python = options.search.python,
-                        .workers = options.workers,
-                        .threads = options.threads,
-                        .memory_bytes = options.worker_memory});
+  WorkerOrder order;
+  order.kind = kind;
+  order.platform = platform;
+  order.path = whole.string();
+  order.model_dir = folder ? whole.string() : whole.parent_path().string();
+  order.python = options.search.python;
+  order.workers = options.workers;
+  order.threads = options.threads;
+  order.memory_bytes = options.worker_memory;
+  return order;
+}
+
+Result<std::unique_ptr<Model>> load_entry(const ModelFiles& files, const LoadOptions& options) {
+  WorkerOrder order = worker_order("entry-script", "python", files.path, options);
+  order.entry =
+      std::filesystem::absolute(options.entry.empty() ? files.path : std::filesystem::path(options.entry));
+  return start_workers(order);
+}
+
+Result<std::unique_ptr<Model>> load_torch(const std::filesystem::path& path, const LoadOptions& options) {
+  SLIPWAY_ASSIGN(const TorchContent content, inspect_torch_file(path));
+  const char* kind = content == TorchContent::kScript     ? "torchscript"
+                     : content == TorchContent::kExported ? "torch-export"
+                                                          : "torch-compiled";
+  WorkerOrder order = worker_order(kind, "pytorch", path, options);
+  order.code = kTorchModelSource;
+  return start_workers(order);
+}
+
+// By a runtime of the user's own.
+Result<std::unique_ptr<Model>> load_with_library(const std::filesystem::path& path,
+                                                 const LoadOptions& options) {
+  SLIPWAY_ASSIGN(const SlipwayRuntime* runtime, load_runtime(options.runtime));
+  return load_with(*runtime, {.path = path.string(),
+                              .library_folder = options.search.runtime_folder,
+                              .platform = runtime->name,
+                              .threads = options.threads,
+                              .instances = options.instances});
 }
 
 // The path of an entry script's model is whatever the script wants.
 Result<ModelFiles> files_of(const LoadOptions& options) {
+  if (!options.runtime.empty()) return any_model(options.path);
   if (options.entry.empty()) return find_model(options.path);
   SLIPWAY_ASSIGN(const ModelFiles script, find_model(options.entry));
   std::error_code gone;
@@ -142,10 +176,11 @@ Result<std::unique_ptr<Model>> load_kind(const ModelFiles& files, const LoadOpti
     case ModelKind::kSavedModel: return load_saved_model(files.path, options);
     case ModelKind::kKeras: return load_keras(files.path, options);
     case ModelKind::kCheckpoint: return load_converted("checkpoint", files.path, options);
-    case ModelKind::kPickle: return load_in_workers("scikit-learn", files.path, "", options);
-    case ModelKind::kEntryScript:
-      return load_in_workers("entry-script", files.path,
-                             options.entry.empty() ? files.path.string() : options.entry, options);
+    case ModelKind::kTorch: return load_torch(files.path, options);
+    case ModelKind::kPickle:
+      return start_workers(worker_order("scikit-learn", "sklearn", files.path, options));
+    case ModelKind::kEntryScript: return load_entry(files, options);
+    case ModelKind::kOther: return load_with_library(files.path, options);
   }
   return fail(ErrorCode::kUnsupported, "this kind of model cannot be served");
 }

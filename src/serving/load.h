@@ -14,6 +14,7 @@ struct LoadOptions {
   std::string path;     // a file or a folder
   std::string name;     // empty: after the file or folder
   std::string version;  // empty: 1, or the largest of a folder of numbered versions
+  std::string runtime;  // a shared library that serves it; empty: one of our own
   std::string entry;    // a script with init() and run() that does the work; `path` is then its model's
   LibrarySearch search;
   std::string converted;       // the folder where converted models are kept

@@ -19,6 +19,8 @@ std::optional<ModelKind> kind_of_file(const fs::path& path) {
   const std::string ending = path.extension();
   if (ending == ".onnx") return ModelKind::kOnnx;
   if (ending == ".keras" || ending == ".h5" || ending == ".hdf5") return ModelKind::kKeras;
+  if (ending == ".pt" || ending == ".pth" || ending == ".pt2" || ending == ".torchscript")
+    return ModelKind::kTorch;
   if (ending == ".pkl" || ending == ".pickle" || ending == ".joblib") return ModelKind::kPickle;
   return std::nullopt;
 }
@@ -35,15 +37,14 @@ bool is_checkpoint(const fs::path& path) {
 // Why a file cannot be served, and what to do about it.
 Error unsupported(const fs::path& path) {
   const std::string ending = path.extension();
-  Error error{
-      .code = ErrorCode::kUnsupported,
-      .message = fmt::format("{} is no kind of model that can be served", path.string()),
-      .next =
-          "an .onnx file, a SavedModel, a Keras file, a .pkl or .joblib file and an entry script (.py) can",
-      .detail = ""};
-  if (ending == ".pt" || ending == ".pth" || ending == ".pt2" || ending == ".bin" ||
-      ending == ".safetensors") {
-    error.message = fmt::format("{} is a PyTorch file, which is not served as it is", path.string());
+  Error error{.code = ErrorCode::kUnsupported,
+              .message = fmt::format("{} is no kind of model that can be served", path.string()),
+              .next =
+                  "an .onnx file, a SavedModel, a Keras or PyTorch file, a .pkl or .joblib file and an entry "
+                  "script (.py) can",
+              .detail = ""};
+  if (ending == ".bin" || ending == ".safetensors") {
+    error.message = fmt::format("{} holds weights without their network", path.string());
     error.next =
         "export the model to ONNX: torch.onnx.export(model, sample, 'model.onnx', dynamic_axes={'x': {0: "
         "'rows'}})\n"
@@ -115,9 +116,10 @@ Result<ModelFiles> find_in(const fs::path& folder, int depth) {
     for (const fs::path& file : listing.files)
       if (Error why = unsupported(file); !why.next.starts_with("an .onnx")) return fail(std::move(why));
   if (newest == nullptr || depth == kMaxDescent)
-    return fail(
-        ErrorCode::kInvalidArgument, fmt::format("there is no model in the folder {}", folder.string()),
-        "name a folder with an .onnx, .keras, .h5, .pkl or .joblib file or a SavedModel, or the file itself");
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("there is no model in the folder {}", folder.string()),
+                "name a folder with an .onnx, .keras, .h5, .pt, .pkl or .joblib file or a SavedModel, or the "
+                "file itself");
   SLIPWAY_ASSIGN(ModelFiles model, find_in(*newest, depth + 1));
   if (version_number(newest->filename())) model.version = std::to_string(largest);
   return model;
@@ -133,14 +135,18 @@ std::string name_of(const fs::path& path) {
 
 }  // namespace
 
-Result<ModelFiles> find_model(const fs::path& path) {
+Result<ModelFiles> any_model(const fs::path& path) {
   std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status))
+  if (!fs::exists(path, error))
     return fail(ErrorCode::kNotFound, fmt::format("there is no file or folder {}", path.string()),
                 "name a model's file or its folder");
-  ModelFiles model;
-  if (fs::is_directory(status)) {
+  return ModelFiles{.kind = ModelKind::kOther, .path = path, .name = name_of(path), .version = "1"};
+}
+
+Result<ModelFiles> find_model(const fs::path& path) {
+  SLIPWAY_ASSIGN(ModelFiles model, any_model(path));
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
     SLIPWAY_ASSIGN(model, find_in(path, 0));
   } else {
     const auto kind = kind_of_file(path);

@@ -8,7 +8,7 @@
 
 namespace slipway::serving {
 
-enum class ModelKind { kOnnx, kSavedModel, kKeras, kCheckpoint, kPickle, kEntryScript };
+enum class ModelKind { kOnnx, kSavedModel, kKeras, kCheckpoint, kTorch, kPickle, kEntryScript, kOther };
 
 struct ModelFiles {
   ModelKind kind = ModelKind::kOnnx;
@@ -20,5 +20,8 @@ struct ModelFiles {
 // kNotFound where there is nothing; kInvalidArgument for a folder with no model or several, kUnsupported for
 // a file of a kind that cannot be served, with what to do about it.
 Result<ModelFiles> find_model(const std::filesystem::path& path);
+
+// A file or folder of whatever kind, as kOther: for a runtime that knows by itself. kNotFound.
+Result<ModelFiles> any_model(const std::filesystem::path& path);
 
 }  // namespace slipway::serving

@@ -1,7 +1,8 @@
 """Models, made once a session by the real frameworks, and the servers that most tests share."""
 
 import pytest
-from support import models
+from support import frameworks, models
+from support.interpreters import OLDEST
 
 
 @pytest.fixture(scope="session")
@@ -17,6 +18,13 @@ def tensorflow_models(tmp_path_factory):
 @pytest.fixture(scope="session")
 def sklearn_models(tmp_path_factory):
     return models.make_once(tmp_path_factory, "sklearn")
+
+
+@pytest.fixture(scope="session")
+def torch_python(tmp_path_factory):
+    """An interpreter with the PyTorch that the other tests have too."""
+    shared = tmp_path_factory.getbasetemp().parent / "frameworks" / "pytorch"
+    return frameworks.environment(shared, OLDEST, "torch==1.6.0", "pytorch-lightning==1.2.10")
 
 
 @pytest.fixture(scope="session")

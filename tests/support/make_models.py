@@ -216,6 +216,60 @@ def checkpoint(folder):
     (folder / "checkpoint.json").write_text(json.dumps(answers))
 
 
+def torch_network():
+    import torch
+
+    class Network(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(4, 3)
+
+        def forward(self, x):
+            return torch.softmax(self.layer(x), dim=-1)
+
+    torch.manual_seed(1)
+    return torch, Network().eval()
+
+
+def torch(folder):
+    """One network as TorchScript, traced and scripted, its answer to a row of halves; and what is no program."""
+    torch, network = torch_network()
+    halves = torch.full((1, 4), 0.5)
+    torch.jit.trace(network, torch.rand(2, 4)).save(str(folder / "traced.pt"))
+    torch.jit.script(network).save(str(folder / "scripted.pt"))
+    (folder / "network.json").write_text(json.dumps(network(halves).tolist()))
+    torch.save(network.state_dict(), str(folder / "weights.pt"))
+    torch.save(network.layer, str(folder / "pickled.pth"))
+    torch.save({"epoch": 3, "model": network.state_dict()}, str(folder / "training.pt"))
+    torch.save(network.state_dict(), str(folder / "old.pt"), _use_new_zipfile_serialization=False)
+
+    class Pair(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = torch.nn.Embedding(5, 2)
+
+        def forward(self, words, scale):
+            return self.table(words) * scale, words + 1
+
+    torch.jit.script(Pair()).save(str(folder / "pair.pt"))
+
+    class Text(torch.nn.Module):
+        def forward(self, text: str):
+            return torch.tensor(len(text))
+
+    torch.jit.script(Text()).save(str(folder / "text.pt"))
+
+
+def torch_exported(folder):
+    """The network of `torch` as torch.export saves it, with any number of rows; and compiled for this machine."""
+    torch, network = torch_network()
+    rows = ({0: torch.export.Dim("rows")},)
+    program = torch.export.export(network, (torch.rand(2, 4),), dynamic_shapes=rows)
+    torch.export.save(program, str(folder / "exported.pt2"))
+    torch._inductor.aoti_compile_and_package(program, package_path=str(folder / "compiled.pt2"))
+    (folder / "network.json").write_text(json.dumps(network(torch.full((1, 4), 0.5)).tolist()))
+
+
 def sklearn(folder):
     import joblib
     import numpy

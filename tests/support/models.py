@@ -20,13 +20,13 @@ PYTHON = Path(os.environ.get("SLIPWAY_FRAMEWORKS", ROOT / "build" / "frameworks"
 MAKER = Path(__file__).with_name("make_models.py")
 
 
-def make(folder, *kinds):
+def make(folder, *kinds, python=PYTHON):
     """Makes the models of these kinds below `folder`; see make_models.py."""
-    assert PYTHON.exists(), f"{PYTHON} is missing; run scripts/install-dependencies test"
+    assert python.exists(), f"{python} is missing; run scripts/install-dependencies test"
     env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
     result = subprocess.run(
         # Not as a file: its folder, with a module called http, would stand first on the path.
-        [PYTHON, "-c", MAKER.read_text(), folder, *kinds],
+        [python, "-c", MAKER.read_text(), folder, *kinds],
         env=env,
         capture_output=True,
         text=True,
@@ -36,7 +36,7 @@ def make(folder, *kinds):
     return Path(folder)
 
 
-def make_once(tmp_path_factory, *kinds):
+def make_once(tmp_path_factory, *kinds, python=PYTHON):
     """The same, once for all test processes of a session: the first caller makes them, others wait."""
     folder = tmp_path_factory.getbasetemp().parent / "models" / "-".join(kinds)
     if "PYTEST_XDIST_WORKER" not in os.environ:
@@ -45,7 +45,7 @@ def make_once(tmp_path_factory, *kinds):
     with open(folder / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / ".made").exists():
-            make(folder, *kinds)
+            make(folder, *kinds, python=python)
             (folder / ".made").touch()
     return folder
 

@@ -14,6 +14,12 @@ ErrorCode code_of(int32_t failure) {
   }
 }
 
+// A runtime that fails and fills in nothing is not to show what was on the stack.
+void clear(SlipwayFailure& failure) {
+  failure.code = SLIPWAY_FAILED_INTERNAL;
+  failure.message[0] = '\0';
+}
+
 std::vector<TensorSpec> read_specs(const SlipwayTensorSpec* specs, size_t count) {
   std::vector<TensorSpec> read;
   for (size_t i = 0; i < count; ++i) {
@@ -76,6 +82,7 @@ class RuntimeModel final : public Model {
   Result<std::unique_ptr<Outputs>> run(size_t signature, std::span<const SlipwayTensor> inputs,
                                        Monotonic) override {
     SlipwayFailure failure;
+    clear(failure);
     SlipwayResult* result = runtime_.run(model_, signature, inputs.data(), inputs.size(), &failure);
     if (result == nullptr && failure.code == SLIPWAY_FAILED_MODEL)
       return fail(ErrorCode::kUnsupported, fmt::format("the model cannot run: {}", failure.message),
@@ -98,6 +105,7 @@ class RuntimeModel final : public Model {
 
 Result<std::unique_ptr<Model>> load_with(const SlipwayRuntime& runtime, const RuntimeLoad& load) {
   SlipwayFailure failure;
+  clear(failure);
   const SlipwayLoad order{
       .path = load.path.c_str(), .library_folder = load.library_folder.c_str(), .threads = load.threads};
   SlipwayModel* model = runtime.load(&order, &failure);

@@ -1,4 +1,4 @@
-"""A model in a process of its own: a scikit-learn model, or an entry script with init() and run().
+"""A model in a process of its own: a scikit-learn model, an entry script with init() and run(), or one of other code.
 
 Started by the model server (worker_model.cc) with its order as JSON in the first argument. Descriptor 3 is a stream
 socket. A frame on it is: the length of a JSON header (4 bytes), the length of what follows it (8 bytes, both little
@@ -367,13 +367,21 @@ class LastingStream:
         return getattr(self.stream, name)
 
 
+def make_model(order):
+    if "code" not in order:
+        return {"scikit-learn": ScikitModel, "entry-script": EntryScript}[order["kind"]](order)
+    module = types.ModuleType("slipway_model")  # of a kind that comes with its own code
+    exec(order["code"], vars(module))
+    return module.Model(order, read_tensor, write_tensor)
+
+
 def main():
     order = json.loads(sys.argv[1])
     sys.argv[1:] = []
     sys.stdout, sys.stderr = LastingStream(sys.stdout), LastingStream(sys.stderr)
     link = Link(3)
     try:
-        model = {"scikit-learn": ScikitModel, "entry-script": EntryScript}[order["kind"]](order)
+        model = make_model(order)
         about = model.describe()
     except BaseException as error:
         traceback.print_exc()

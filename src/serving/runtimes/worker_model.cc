@@ -76,15 +76,16 @@ Result<std::vector<TensorSpec>> read_specs(const json::value& list) {
   for (const json::value& item : list.as_array()) {
     TensorSpec& spec = specs.emplace_back();
     std::string type;
-    json::array shape;
     JsonFields fields(item.as_object(), "a tensor");
     fields.required("name", spec.name);
     fields.required("type", type);
-    fields.required("shape", shape);
     SLIPWAY_TRY(fields.finish_lenient());
     spec.type = data_type_from_text(type).value_or(DataType::kFp64);
+    const json::value* shape = item.as_object().if_contains("shape");
+    if (shape == nullptr || !shape->is_array()) continue;  // any
     spec.shape.emplace();
-    for (const json::value& size : shape) spec.shape->push_back(size.is_int64() ? size.as_int64() : -1);
+    for (const json::value& size : shape->as_array())
+      spec.shape->push_back(size.is_int64() ? size.as_int64() : -1);
   }
   return specs;
 }
@@ -118,7 +119,8 @@ Result<Description> read_first_frame(const json::object& header) {
     signature.method = "tensorflow/serving/predict";
     SLIPWAY_ASSIGN(signature.inputs, read_specs(object.at("inputs")));
     SLIPWAY_ASSIGN(signature.outputs, read_specs(object.at("outputs")));
-    signature.batchable = true;
+    const json::value* batchable = object.if_contains("batchable");
+    signature.batchable = batchable == nullptr || batchable->as_bool();
   }
   return about;
 }
@@ -159,7 +161,7 @@ class WorkerModel final : public Model {
   }
 
   std::string_view runtime() const override { return order_.kind; }
-  std::string_view platform() const override { return order_.kind == "scikit-learn" ? "sklearn" : "python"; }
+  std::string_view platform() const override { return order_.platform; }
   const std::vector<Signature>& signatures() const override { return about_.signatures; }
   bool waits() const override { return true; }
   unsigned instances() const override { return order_.workers; }

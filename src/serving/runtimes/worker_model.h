@@ -1,5 +1,5 @@
-// A model in Python processes of its own: scikit-learn and entry scripts. What they unpickle, import or do
-// never happens in the server's process, and what kills them does not kill it.
+// A model in Python processes of its own: scikit-learn, PyTorch and entry scripts. What they unpickle, import
+// or do never happens in the server's process, and what kills them does not kill it.
 //
 // Invariants
 //   1. A worker computes for one call at a time and is idle, taken, or being started again.
@@ -16,7 +16,9 @@
 namespace slipway::serving {
 
 struct WorkerOrder {
-  std::string kind;       // "scikit-learn" or "entry-script", as worker.py knows them
+  std::string kind;       // "scikit-learn" or "entry-script", as worker.py knows them, or one of `code`
+  std::string code;       // Python text with a class Model for this kind; empty: worker.py's own
+  std::string platform;   // as Open Inference's metadata names it
   std::string path;       // the model's file or folder
   std::string entry;      // of an entry script
   std::string model_dir;  // its AZUREML_MODEL_DIR

@@ -17,9 +17,10 @@ Result<WorkerProcess> WorkerProcess::start(const WorkerOrder& order) {
   const UniqueFd theirs(ends[1]);
   const std::string threads = std::to_string(order.threads);
   ChildOptions options;
-  options.argv = {
-      order.python.empty() ? "python3" : order.python, "-c", kWorkerSource,
-      json::serialize(json::object{{"kind", order.kind}, {"path", order.path}, {"entry", order.entry}})};
+  json::object told{{"kind", order.kind}, {"path", order.path}, {"entry", order.entry}};
+  if (!order.code.empty()) told["code"] = order.code;
+  options.argv = {order.python.empty() ? "python3" : order.python, "-c", kWorkerSource,
+                  json::serialize(told)};
   options.environment =
       environment_with({"PYTHONUNBUFFERED=1", "OMP_NUM_THREADS=" + threads, "OPENBLAS_NUM_THREADS=" + threads,
                         "MKL_NUM_THREADS=" + threads, "AZUREML_MODEL_DIR=" + order.model_dir,
