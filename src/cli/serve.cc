@@ -99,7 +99,10 @@ void add_serve_options(Command& command, ServeOptions& options) {
   command.option("--max-body", options.max_body, "SIZE", "of one request; beyond it 413 (64M)");
   command.flag("--trial", options.trial,
                "load it, ask it once, say in a line of JSON whether it serves, and end");
-  command.option("--sample", options.sample, "FILE", "with --trial: the body to ask with (zeros)",
+  command.option("--optimize", options.optimise, "KIND",
+                 "'onnx': convert a TensorFlow or scikit-learn model, and use that if its answers agree");
+  command.option("--sample", options.sample, "FILE",
+                 "a body of /score: what --trial asks (zeros), and --optimize compares on (random numbers)",
                  Completes::kFile);
   command.flag("--report-endpoint", options.report_endpoint,
                "in a run: listen on the node's address, and set the run's property 'endpoint' when ready");

@@ -131,6 +131,13 @@ Result<serving::LoadOptions> load_options(const ServeOptions& options) {
   load.name = options.name;
   load.version = options.model_version;
   load.search = {.runtime_folder = options.runtime_folder, .python = options.python};
+  if (!options.optimise.empty() && options.optimise != "onnx")
+    return fail(ErrorCode::kInvalidArgument, fmt::format("there is no --optimize {}", options.optimise),
+                "give --optimize onnx");
+  load.onnx = !options.optimise.empty();
+  if (load.onnx && !options.sample.empty()) {
+    SLIPWAY_ASSIGN(load.sample, read_file(options.sample, options.max_body.bytes));
+  }
   load.runtime = options.runtime;
   load.entry = options.entry;
   load.converted = options.converted;

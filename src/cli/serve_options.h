@@ -21,6 +21,7 @@ struct ServeOptions {
   std::string python;
   std::string runtime_folder;
   std::string sample;
+  std::string optimise;
   std::string converted;
   bool trial = false;
   bool report_endpoint = false;

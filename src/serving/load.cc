@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "serving/conversion/conversion.h"
+#include "serving/conversion/optimise.h"
 #include "serving/model_files.h"
 #include "serving/runtimes/external_runtime.h"
 #include "serving/runtimes/onnx_runtime.h"
@@ -80,15 +81,18 @@ Result<std::unique_ptr<Model>> load_saved_model(const std::filesystem::path& pat
   return load_in_process(tensorflow_runtime, kTensorFlow, "tensorflow_savedmodel", path, options);
 }
 
-// By way of a SavedModel that is made of it.
-Result<std::unique_ptr<Model>> load_converted(const std::string& kind, const std::filesystem::path& path,
+ConversionPlace place_of(const LoadOptions& options) {
+  return {
+      .python = options.search.python, .folder = options.converted, .memory_bytes = options.worker_memory};
+}
+
+// By way of a SavedModel that is made of it, which `files` then names.
+Result<std::unique_ptr<Model>> load_converted(const std::string& kind, ModelFiles& files,
                                               const LoadOptions& options) {
-  SLIPWAY_ASSIGN(
-      const std::filesystem::path converted,
-      convert({.kind = kind, .source = path, .signature = ""}, {.python = options.search.python,
-                                                                .folder = options.converted,
-                                                                .memory_bytes = options.worker_memory}));
-  return load_saved_model(converted, options);
+  SLIPWAY_ASSIGN(files.path,
+                 convert({.kind = kind, .source = files.path, .signature = ""}, place_of(options)));
+  files.kind = ModelKind::kSavedModel;
+  return load_saved_model(files.path, options);
 }
 
 // Whether a file begins as Keras' formats do, a zip archive or HDF5: the step in Python takes seconds to
@@ -103,9 +107,9 @@ Status check_keras(const std::filesystem::path& path) {
               "save the model again: model.save('digits.keras')");
 }
 
-Result<std::unique_ptr<Model>> load_keras(const std::filesystem::path& path, const LoadOptions& options) {
-  SLIPWAY_TRY(check_keras(path));
-  return load_converted("keras", path, options);
+Result<std::unique_ptr<Model>> load_keras(ModelFiles& files, const LoadOptions& options) {
+  SLIPWAY_TRY(check_keras(files.path));
+  return load_converted("keras", files, options);
 }
 
 // What processes of their own are told of a model; the rest depends on its kind.
@@ -170,12 +174,12 @@ Result<ModelFiles> files_of(const LoadOptions& options) {
       .kind = ModelKind::kEntryScript, .path = options.path, .name = script.name, .version = "1"};
 }
 
-Result<std::unique_ptr<Model>> load_kind(const ModelFiles& files, const LoadOptions& options) {
+Result<std::unique_ptr<Model>> load_kind(ModelFiles& files, const LoadOptions& options) {
   switch (files.kind) {
     case ModelKind::kOnnx: return load_in_process(onnx_runtime, kOnnxRuntime, "onnx", files.path, options);
     case ModelKind::kSavedModel: return load_saved_model(files.path, options);
-    case ModelKind::kKeras: return load_keras(files.path, options);
-    case ModelKind::kCheckpoint: return load_converted("checkpoint", files.path, options);
+    case ModelKind::kKeras: return load_keras(files, options);
+    case ModelKind::kCheckpoint: return load_converted("checkpoint", files, options);
     case ModelKind::kTorch: return load_torch(files.path, options);
     case ModelKind::kPickle:
       return start_workers(worker_order("scikit-learn", "sklearn", files.path, options));
@@ -187,20 +191,38 @@ Result<std::unique_ptr<Model>> load_kind(const ModelFiles& files, const LoadOpti
 
 // A SavedModel that loads and does not run, as tf.saved_model.save() makes them of Keras 3 models: its
 // variables are not where the graph looks for them, and become constants.
-Result<std::unique_ptr<Model>> load_repaired(const std::filesystem::path& path, const Error& why,
+Result<std::unique_ptr<Model>> load_repaired(ModelFiles& files, const Error& why,
                                              const LoadOptions& options) {
-  log_warning("serving.model_does_not_run", {{"model", path.string()}, {"error", why}});
-  auto repaired = load_converted("saved-model", path, options);
+  log_warning("serving.model_does_not_run", {{"model", files.path.string()}, {"error", why}});
+  auto repaired = load_converted("saved-model", files, options);
   if (repaired) return repaired;
   return fail(why.code, fmt::format("{}; and {}", why.message, repaired.error().message),
               "save it with model.export('digits')");
+}
+
+Result<std::unique_ptr<Model>> load_optimised(std::unique_ptr<Model> model, const ModelFiles& files,
+                                              const LoadOptions& options) {
+  if (files.kind != ModelKind::kSavedModel && files.kind != ModelKind::kPickle)
+    return fail(ErrorCode::kUnsupported,
+                fmt::format("{} is no TensorFlow, Keras or scikit-learn model", files.path.string()),
+                "leave --optimize out");
+  const bool tensorflow = files.kind == ModelKind::kSavedModel;
+  const Optimisation order{.conversion = {.kind = tensorflow ? "tensorflow-onnx" : "scikit-learn-onnx",
+                                          .source = files.path,
+                                          .signature = model->signatures().front().name},
+                           .place = place_of(options),
+                           .sample = options.sample,
+                           .load = [&options](const std::filesystem::path& file) {
+                             return load_in_process(onnx_runtime, kOnnxRuntime, "onnx", file, options);
+                           }};
+  return optimise(std::move(model), order);
 }
 
 }  // namespace
 
 Result<LoadedModel> load_model(const LoadOptions& options) {
   const Monotonic start = std::chrono::steady_clock::now();
-  SLIPWAY_ASSIGN(const ModelFiles files, files_of(options));
+  SLIPWAY_ASSIGN(ModelFiles files, files_of(options));
   LoadedModel loaded;
   loaded.name = options.name.empty() ? files.name : options.name;
   loaded.version = options.version.empty() ? files.version : options.version;
@@ -208,10 +230,14 @@ Result<LoadedModel> load_model(const LoadOptions& options) {
   Status tried = try_out(*loaded.model, loaded.first_run);
   if (!tried && files.kind == ModelKind::kSavedModel) {
     loaded.model.reset();
-    SLIPWAY_ASSIGN(loaded.model, load_repaired(files.path, tried.error(), options));
+    SLIPWAY_ASSIGN(loaded.model, load_repaired(files, tried.error(), options));
     tried = try_out(*loaded.model, loaded.first_run);
   }
   SLIPWAY_TRY(tried);
+  if (options.onnx) {
+    SLIPWAY_ASSIGN(loaded.model, load_optimised(std::move(loaded.model), files, options));
+    SLIPWAY_TRY(try_out(*loaded.model, loaded.first_run));
+  }
   loaded.load_milliseconds = milliseconds_since(start);
   return loaded;
 }

@@ -18,6 +18,8 @@ struct LoadOptions {
   std::string entry;    // a script with init() and run() that does the work; `path` is then its model's
   LibrarySearch search;
   std::string converted;       // the folder where converted models are kept
+  bool onnx = false;           // use what the model can be converted to as ONNX, if the answers agree
+  std::string sample;          // a body of /score to compare them on; empty: random numbers
   int threads = 1;             // of the framework, for one run
   unsigned instances = 2;      // runs at a time, in this process
   unsigned workers = 1;        // processes, for models that run in their own

@@ -279,6 +279,9 @@ def sklearn(folder):
     rows = random.random((200, 4))
     names = numpy.array(["low", "high"])[(rows.sum(axis=1) > 2).astype(int)]
     joblib.dump(LogisticRegression().fit(rows, names), folder / "classifier.joblib")
+    fine = LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])
+    fine.coef_, fine.intercept_ = numpy.array([1e9]), -1e9
+    joblib.dump(fine, folder / "fine.joblib")
     import pickle
 
     (folder / "regressor.pkl").write_bytes(pickle.dumps(LinearRegression().fit(rows, rows.sum(axis=1))))
