@@ -25,7 +25,10 @@ def test_torchscript_is_served(torch_models, torch_python, name):
         assert refused.status == 400 and refused.json()["error"], refused
         assert service.predict(HALVES).status == 200
         described = service.request("GET", f"/v2/models/{service.name}").json()
-        assert described["platform"] == "pytorch" and described["inputs"][0]["name"] == "x"
+        assert described["platform"] == "pytorch" and described["inputs"][0]["name"] in {
+            "x",
+            "input",
+        }  # traces forget
 
 
 def test_several_inputs_and_outputs_with_whole_numbers_where_the_code_asks_for_them(

@@ -5,6 +5,7 @@ import fcntl
 import http.client
 import json
 import os
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -24,14 +25,12 @@ def make(folder, *kinds, python=PYTHON):
     """Makes the models of these kinds below `folder`; see make_models.py."""
     assert python.exists(), f"{python} is missing; run scripts/install-dependencies test"
     env = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
-    result = subprocess.run(
-        # Not as a file: its folder, with a module called http, would stand first on the path.
-        [python, "-c", MAKER.read_text(), folder, *kinds],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    # From a folder of its own: that of this file, with a module called http, would stand first on the path.
+    with tempfile.TemporaryDirectory(prefix="slw-maker-") as place:
+        maker = shutil.copy(MAKER, place)
+        result = subprocess.run(
+            [python, maker, folder, *kinds], env=env, capture_output=True, text=True, timeout=300
+        )
     assert result.returncode == 0, result.stdout + result.stderr
     return Path(folder)
 

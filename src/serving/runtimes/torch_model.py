@@ -178,11 +178,16 @@ class Model:
         try:
             computed = self.compute(tensors)
         except (RuntimeError, ValueError, TypeError, IndexError, AssertionError) as error:
-            lines = [line for line in str(error).splitlines() if line.strip()]
-            return {"error": lines[-1] if lines else type(error).__name__, "code": "invalid"}, ()
+            return {"error": cause_of(error), "code": "invalid"}, ()
         known = [t if t.dtype in self.names else t.float() for t in computed.values()]
         written = [self.write_tensor(tensor.detach().cpu().numpy()) for tensor in known]
         return {"outputs": [about for about, _ in written]}, tuple(content for _, content in written)
+
+
+def cause_of(error):
+    """TorchScript says last what went wrong, after where; everything else says it first."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return lines[-1] if lines[-1].startswith("RuntimeError:") else lines[0]
 
 
 def spec(name, kind, shape):
