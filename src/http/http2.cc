@@ -113,6 +113,7 @@ struct Http2Callbacks {
     const size_t count = std::min(room, stream.body.size() - stream.sent);
     std::copy_n(stream.body.data() + stream.sent, count, reinterpret_cast<char*>(into));
     stream.sent += count;
+    stream.progress = std::chrono::steady_clock::now();
     if (stream.sent < stream.body.size()) return static_cast<ssize_t>(count);
     *flags |= NGHTTP2_DATA_FLAG_EOF;
     if (!stream.trailers.empty()) {

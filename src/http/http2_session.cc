@@ -52,10 +52,9 @@ Task<void> Session::serve_http2() {
     answered.cancel();
   });
   co_await exchange_frames(&connection);
-  if (shard_.stopping()) {
-    connection.end();
-    connection.pump(channel_);
-  }
+  // A client that sends the next call at this moment learns that it was not taken.
+  connection.end();
+  connection.pump(channel_);
   connection.abandon();
   // Their requests are still being worked at.
   while (connection.running() > 0) co_await answered.async_wait(asio::as_tuple(kUseTask));

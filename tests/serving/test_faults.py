@@ -66,6 +66,26 @@ def test_slow_and_half_requests_hold_up_nobody(digits):
     assert digits.predict(ROW).status == 200
 
 
+def test_clients_that_do_not_read_hold_up_nobody(digits):
+    body = json.dumps({"instances": [[0.5] * 784] * 500}).encode()
+    request = (
+        b"POST /v1/models/digits:predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+        % len(body)
+    )
+    connections = []
+    try:
+        for _ in range(8):
+            connection = raw(digits)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.sendall(request + body)
+            connections.append(connection)
+        for _ in range(20):
+            assert digits.predict(ROW).status == 200
+    finally:
+        for connection in connections:
+            connection.close()
+
+
 def test_ten_thousand_idle_connections_cost_little(digits):
     limit = 10_000
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -82,6 +82,13 @@ assert client.is_server_live() and client.is_server_ready() and client.is_model_
 assert client.get_model_metadata("double")["inputs"][0]["name"] == "a"
 assert client.get_model_config("double")["max_batch_size"] == 64
 assert client.get_model_repository_index()[0]["name"] == "double"
+client.load_model("double")
+for call, says in ((client.unload_model, "does not unload"), (client.load_model, "no model 'other'")):
+    try:
+        call("double" if call == client.unload_model else "other")
+        raise SystemExit(says)
+    except Exception as error:
+        assert says in str(error), error
 for as_binary in (True, False):
     a, b = http.InferInput("a", [3, 2], "FP32"), http.InferInput("b", [3, 1], "INT64")
     a.set_data_from_numpy(np.arange(6, dtype=np.float32).reshape(3, 2), binary_data=as_binary)

@@ -98,6 +98,8 @@ def test_unknown_models_versions_and_paths(double):
     assert double.post("/v1/models/double/versions/2:predict", body).status == 404
     assert double.post("/v1/models/double/versions/1:predict", body).status == 200
     assert double.post("/v1/models/double:explain", body).status == 400
+    answer = double.post("/v1/models/double/labels/stable:predict", body)
+    assert answer.status == 404 and "labelled 'stable'" in answer.json()["error"]
     assert double.request("GET", "/v1/other").status == 400
     assert double.request("GET", "/nothing").status == 404
     assert "this server has the model 'double'" in double.request("GET", "/v1/models/x").json()["error"]

@@ -222,6 +222,13 @@ Result<http::Response> server_ready(const ServedModel& served, std::string_view)
   return truth(served.ready);
 }
 
+// gRPC's own question about health, which load balancers ask: 1 is SERVING, 2 NOT_SERVING.
+Result<http::Response> health(const ServedModel& served, std::string_view) {
+  std::string framed = http::begin_grpc();
+  append_whole(framed, 1, served.ready ? 1 : 2);
+  return http::grpc_response(std::move(framed));
+}
+
 }  // namespace
 
 Result<Inference> read_model_infer(const ServedModel& served, std::string_view message) {
@@ -269,6 +276,7 @@ void add_grpc_open_inference_routes(http::Router& router, ServedModel& served, u
   add("ModelReady", Access::kReader, model_ready);
   add("ServerMetadata", Access::kReader, server_metadata);
   add("ModelMetadata", Access::kReader, model_metadata);
+  add_grpc_query(router, served, "/grpc.health.v1.Health/Check", Access::kPublic, health);
 }
 
 }  // namespace slipway::serving

@@ -384,6 +384,19 @@ void add_open_inference_routes(http::Router& router, ServedModel& served, uint64
               [&served](const http::Request&) { return health(served, false); }});
   router.add({Method::kPost, "/v2/repository/index", Access::kReader,
               [&served](const http::Request&) { return repository_index(served); }});
+  // The model that is asked for is there; there is no other, and this one stays.
+  router.add({Method::kPost, "/v2/repository/models/{model}/load", Access::kReader,
+              [known](const http::Request& request) -> Result<http::Response> {
+                const Status found = known(request);
+                return found ? http::json_response(json::object()) : refuse(found.error());
+              }});
+  router.add({Method::kPost, "/v2/repository/models/{model}/unload", Access::kReader,
+              [](const http::Request&) -> Result<http::Response> {
+                return refuse({.code = ErrorCode::kUnsupported,
+                               .message = "this server serves one model and does not unload it",
+                               .next = "stop the server, or delete the service",
+                               .detail = ""});
+              }});
   for (const std::string base : {"/v2/models/{model}", "/v2/models/{model}/versions/{version}"}) {
     router.add({Method::kPost, base + "/infer", Access::kReader, infer_handler, body_limit});
     router.add({Method::kGet, base, Access::kReader, show(metadata)});

@@ -174,6 +174,16 @@ void add_tf_routes(http::Router& router, ServedModel& served, uint64_t body_limi
   router.add({Method::kGet, "/v1/models/{model}/metadata", Access::kReader, get(metadata)});
   router.add(
       {Method::kGet, "/v1/models/{model}/versions/{version}/metadata", Access::kReader, get(metadata)});
+  const auto labelled = [](const http::Request& request) -> Result<http::Response> {
+    const Verb last = split_verb(request.param("label"));
+    return tf_refusal({.code = ErrorCode::kNotFound,
+                       .message = fmt::format("the model has no version labelled '{}' here", last.subject),
+                       .next = "name the version by its number, or leave it out",
+                       .detail = ""});
+  };
+  router.add({Method::kPost, "/v1/models/{model}/labels/{label}", Access::kReader, labelled});
+  router.add({Method::kGet, "/v1/models/{model}/labels/{label}", Access::kReader, labelled});
+  router.add({Method::kGet, "/v1/models/{model}/labels/{label}/metadata", Access::kReader, labelled});
   const auto unknown = [](const http::Request&) -> Result<http::Response> {
     return tf_refusal({.code = ErrorCode::kInvalidArgument,
                        .message = "the request is malformed: there is no such path below /v1",

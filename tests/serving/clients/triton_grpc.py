@@ -30,6 +30,8 @@ for outputs in (None, [triton.InferRequestedOutput("b2"), triton.InferRequestedO
     assert (result.as_numpy("b2") == [[2], [4], [-6]]).all()
     if outputs:
         assert [o.name for o in result.get_response().outputs] == ["b2", "a2"]
+channel = grpc.insecure_channel(sys.argv[1])
+assert channel.unary_unary("/grpc.health.v1.Health/Check")(b"") == b"\x08\x01"
 # Many at a time on one connection.
 results = []
 for _ in range(500):
@@ -39,7 +41,7 @@ while len(results) < 500 and time.monotonic() < until:
     time.sleep(0.01)
 assert len(results) == 500 and not any(results), results[:3]
 # Typed contents, as KServe's clients send them.
-stub = service_pb2_grpc.GRPCInferenceServiceStub(grpc.insecure_channel(sys.argv[1]))
+stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
 request = service_pb2.ModelInferRequest(model_name="double")
 one, two = (
     request.inputs.add(name="a", datatype="FP32", shape=[1, 2]),
