@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -77,9 +78,35 @@ bool is_connected_to_itself(int fd) {
   return here_size == there_size && std::memcmp(&here, &there, here_size) == 0;
 }
 
+Result<Address> parse_socket_path(std::string_view url, std::string_view path) {
+  if (!path.starts_with('/') || path.contains('\0') || path.size() >= sizeof(sockaddr_un::sun_path))
+    return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' does not name a Unix socket", url),
+                fmt::format("write it as unix:/absolute/path, with at most {} bytes in the path",
+                            sizeof(sockaddr_un::sun_path) - 1));
+  Address address;
+  address.authority = "localhost";
+  address.socket_path = path;
+  return address;
+}
+
+Result<UniqueFd> connect_to_socket(const Address& address) {
+  UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return fail(errno_error(errno, "open a socket"));
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  std::memcpy(name.sun_path, address.socket_path.data(), address.socket_path.size());
+  // At once or not at all: the kernel queues it, or says that the queue is full.
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0)
+    return fail(ErrorCode::kUnreachable,
+                fmt::format("nothing answers at unix:{}: {}", address.socket_path, std::strerror(errno)),
+                "start what listens there, or give another address");
+  return fd;
+}
+
 }  // namespace
 
 Result<Address> parse_address(std::string_view url) {
+  if (url.starts_with("unix:")) return parse_socket_path(url, url.substr(5));
   Address address;
   std::string_view rest = url;
   if (rest.starts_with("https://")) {
@@ -114,6 +141,7 @@ Result<Address> parse_address(std::string_view url) {
 
 Result<UniqueFd> connect_to(const Address& address, std::chrono::steady_clock::time_point deadline,
                             int interrupt_fd) {
+  if (!address.socket_path.empty()) return connect_to_socket(address);
   int lookup_error = 0;
   const AddressList list = look_up(address, lookup_error);
   if (list == nullptr) return unreachable(address, ::gai_strerror(lookup_error));

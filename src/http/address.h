@@ -14,11 +14,13 @@ struct Address {
   bool secure = false;
   std::string host;  // without the brackets of an IPv6 address
   std::string port;
-  std::string authority;  // for the Host header: "127.0.0.1:7070"
+  std::string authority;    // for the Host header: "127.0.0.1:7070"
+  std::string socket_path;  // of a Unix socket, instead of host and port
   bool refuse_link_local = false;
 };
 
-// "http://host:port" or "https://host"; a single slash may follow. kInvalidArgument for anything else.
+// "http://host:port" or "https://host"; a single slash may follow. "unix:/path" for a socket of this machine.
+// kInvalidArgument for anything else.
 Result<Address> parse_address(std::string_view url);
 
 // Connects to the first of the host's addresses that answers; the descriptor is non-blocking. A readable

@@ -125,6 +125,8 @@ class Client::Impl {
     if (address.secure) {
       SLIPWAY_ASSIGN(tls_, TlsContext::for_client(options_.ca_file));
     }
+    if (options_.refuse_link_local && !address.socket_path.empty())
+      return fail(ErrorCode::kInvalidArgument, "a Unix socket of this machine cannot be named here");
     address_ = std::move(address);
     address_->refuse_link_local = options_.refuse_link_local;
     return {};
