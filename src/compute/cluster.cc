@@ -17,6 +17,7 @@ constexpr double kLeastCpus = 0.1;
 constexpr uint64_t kLeastMemory = 64 << 20;
 constexpr int kMostGpus = 64;
 constexpr Duration kLongestIdle = std::chrono::days(30);
+constexpr size_t kLongestToken = 8192;
 
 Status check_limits(const ClusterSpec& spec) {
   if (spec.max_nodes < 0 || spec.max_nodes > kMostNodes)
@@ -61,8 +62,43 @@ Result<Priority> parse_priority(std::string_view text) {
               "use 'dedicated' or 'low'");
 }
 
+Result<EngineKind> parse_engine(std::string_view text) {
+  if (text == engine_name(EngineKind::kLocal)) return EngineKind::kLocal;
+  if (text == engine_name(EngineKind::kSlurm)) return EngineKind::kSlurm;
+  return fail(ErrorCode::kInvalidArgument, fmt::format("there is no engine '{}'", text),
+              "use 'local' or 'slurm'");
+}
+
+// What only clusters of Slurm have.
+Status take_slurm_fields(const std::optional<json::object>& settings, const std::optional<std::string>& token,
+                         ClusterRequest& request) {
+  ClusterSpec& spec = request.spec;
+  if (spec.engine != EngineKind::kSlurm) {
+    if (!settings && !token) return {};
+    return fail(ErrorCode::kInvalidArgument,
+                fmt::format("cluster '{}' is of this machine: it has no settings of Slurm", spec.name),
+                fmt::format("slipway compute attach NAME --engine slurm makes one of Slurm's"));
+  }
+  if (settings) SLIPWAY_TRY(read_slurm_settings(*settings, spec.slurm));
+  if (spec.slurm.endpoint.empty()) spec.slurm.endpoint = kSlurmCommands;
+  SLIPWAY_TRY(check(spec.slurm));
+  if (!token) return {};
+  if (token->size() > kLongestToken ||
+      std::ranges::any_of(*token, [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7f; }))
+    return fail(ErrorCode::kInvalidArgument, "the token for slurmrestd is no JWT",
+                "scontrol token prints one; give what stands behind the '='");
+  spec.has_token = !token->empty();
+  request.token = Secret(*token);
+  return {};
+}
+
 // The fields that may be given at creation and changed later.
-Status read_fields(JsonFields& fields, ClusterSpec& spec) {
+Status read_fields(JsonFields& fields, ClusterRequest& request) {
+  ClusterSpec& spec = request.spec;
+  std::optional<json::object> slurm;
+  std::optional<std::string> token;
+  fields.optional("slurm", slurm);
+  fields.optional("token", token);
   double idle_seconds = std::chrono::duration<double>(spec.idle).count();
   std::string priority(priority_name(spec.priority));
   std::optional<int> gpus;
@@ -82,7 +118,7 @@ Status read_fields(JsonFields& fields, ClusterSpec& spec) {
     return fail(ErrorCode::kInvalidArgument, fmt::format("gpus is {}", *gpus), "give 0 or more");
   if (gpus) spec.gpus = *gpus;
   SLIPWAY_ASSIGN(spec.priority, parse_priority(priority));
-  return {};
+  return take_slurm_fields(slurm, token, request);
 }
 
 void warn_when_shared(const ClusterSpec& spec, const Machine& machine, NodeSize& size) {
@@ -97,6 +133,10 @@ void warn_when_shared(const ClusterSpec& spec, const Machine& machine, NodeSize&
 
 std::string_view priority_name(Priority priority) {
   return priority == Priority::kLow ? "low" : "dedicated";
+}
+
+std::string_view engine_name(EngineKind engine) {
+  return engine == EngineKind::kSlurm ? "slurm" : "local";
 }
 
 Status check(const ClusterSpec& spec) {
@@ -118,6 +158,7 @@ ClusterSpec local_cluster(const WorkspaceName& workspace, Timestamp now) {
 
 NodeSize node_size(const ClusterSpec& spec, const Machine& machine) {
   NodeSize size;
+  if (spec.engine == EngineKind::kSlurm) return size;  // Slurm says how large its nodes are
   const int machine_gpus = static_cast<int>(machine.gpus.size());
   size.capacity.cpus = spec.cpus > 0 ? std::min(spec.cpus, machine.cpus) : machine.cpus;
   size.capacity.memory_bytes =
@@ -142,43 +183,54 @@ NodeSize node_size(const ClusterSpec& spec, const Machine& machine) {
   return size;
 }
 
-Result<ClusterSpec> cluster_spec_from_json(const json::object& object) {
-  ClusterSpec spec;
+Result<ClusterRequest> cluster_spec_from_json(const json::object& object) {
+  ClusterRequest request;
+  std::string engine(engine_name(EngineKind::kLocal));
   JsonFields fields(object, "the cluster");
-  fields.required("name", spec.name);
-  SLIPWAY_TRY(read_fields(fields, spec));
-  SLIPWAY_TRY(check_name(spec.name.str(), "cluster", kLongestName));
-  SLIPWAY_TRY(check_limits(spec));
-  SLIPWAY_TRY(check_size(spec));
-  return spec;
+  fields.required("name", request.spec.name);
+  fields.optional("engine", engine);
+  SLIPWAY_ASSIGN(request.spec.engine, parse_engine(engine));
+  SLIPWAY_TRY(read_fields(fields, request));
+  SLIPWAY_TRY(check_name(request.spec.name.str(), "cluster", kLongestName));
+  SLIPWAY_TRY(check_limits(request.spec));
+  SLIPWAY_TRY(check_size(request.spec));
+  return request;
 }
 
-Result<ClusterSpec> patched(ClusterSpec spec, const json::object& object) {
+Result<ClusterRequest> patched(ClusterSpec spec, const json::object& object) {
+  ClusterRequest request{.spec = std::move(spec), .token = std::nullopt};
   JsonFields fields(object, "the change of the cluster");
-  SLIPWAY_TRY(read_fields(fields, spec));
-  SLIPWAY_TRY(check(spec));
-  return spec;
+  SLIPWAY_TRY(read_fields(fields, request));
+  SLIPWAY_TRY(check(request.spec));
+  return request;
 }
 
 json::object to_json(const ClusterSpec& spec, const NodeSize& size, const NodeCounts& nodes,
                      size_t queued_runs) {
-  return {{"name", spec.name.str()},
-          {"min_nodes", spec.min_nodes},
-          {"max_nodes", spec.max_nodes},
-          {"idle_seconds", std::chrono::duration<double>(spec.idle).count()},
-          {"cpus", size.capacity.cpus},
-          {"memory_bytes", size.capacity.memory_bytes},
-          {"gpus", size.capacity.gpus},
-          {"priority", priority_name(spec.priority)},
-          {"nodes",
-           {{"starting", nodes.starting},
-            {"idle", nodes.idle},
-            {"busy", nodes.busy},
-            {"draining", nodes.draining},
-            {"lost", nodes.lost}}},
-          {"queued_runs", queued_runs},
-          {"created_at", to_iso8601(spec.created_at)},
-          {"warnings", slipway::to_json(size.warnings)}};
+  json::object object{{"name", spec.name.str()},
+                      {"min_nodes", spec.min_nodes},
+                      {"max_nodes", spec.max_nodes},
+                      {"idle_seconds", std::chrono::duration<double>(spec.idle).count()},
+                      {"cpus", size.capacity.cpus},
+                      {"memory_bytes", size.capacity.memory_bytes},
+                      {"gpus", size.capacity.gpus},
+                      {"priority", priority_name(spec.priority)},
+                      {"engine", engine_name(spec.engine)},
+                      {"nodes",
+                       {{"starting", nodes.starting},
+                        {"idle", nodes.idle},
+                        {"busy", nodes.busy},
+                        {"draining", nodes.draining},
+                        {"lost", nodes.lost}}},
+                      {"queued_runs", queued_runs},
+                      {"created_at", to_iso8601(spec.created_at)},
+                      {"warnings", slipway::to_json(size.warnings)}};
+  if (spec.engine == EngineKind::kSlurm) {
+    json::object settings = to_json(spec.slurm);
+    settings["has_token"] = spec.has_token;
+    object["slurm"] = std::move(settings);
+  }
+  return object;
 }
 
 }  // namespace slipway::compute

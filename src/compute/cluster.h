@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/json.h"
+#include "base/secret.h"
+#include "compute/engines/slurm/settings.h"
 #include "compute/machine.h"
 #include "protocol/node.h"
 
@@ -25,6 +27,13 @@ struct ClusterKey {
 
 enum class Priority { kDedicated, kLow };
 std::string_view priority_name(Priority priority);
+
+// Where its nodes come from.
+enum class EngineKind {
+  kLocal,  // processes of the server's machine
+  kSlurm,  // jobs of a Slurm cluster
+};
+std::string_view engine_name(EngineKind engine);
 
 constexpr int kMostNodes = 1000;
 constexpr int kAllGpus = -1;
@@ -40,6 +49,9 @@ struct ClusterSpec {
   uint64_t memory_bytes = 0;  // of one node; 0: the machine's
   int gpus = 0;               // of one node; kAllGpus: the machine's
   Priority priority = Priority::kDedicated;
+  EngineKind engine = EngineKind::kLocal;
+  SlurmSettings slurm = {};  // for kSlurm
+  bool has_token = false;    // for kSlurm: a JWT is sealed beside it
   Timestamp created_at;
 
   ClusterKey key() const { return {workspace, name}; }
@@ -58,10 +70,16 @@ struct NodeSize {
 };
 NodeSize node_size(const ClusterSpec& spec, const Machine& machine);
 
+// A cluster as a request describes it. The token, for clusters of Slurm, is kept apart: it goes into the
+// store sealed and comes out nowhere else.
+struct ClusterRequest {
+  ClusterSpec spec;
+  std::optional<Secret> token;  // nullopt: as it was
+};
 // The body of POST .../compute. Workspace and creation time are the caller's.
-Result<ClusterSpec> cluster_spec_from_json(const json::object& object);
-// The body of PATCH .../compute/{cluster}: any of the limits and sizes, never the name.
-Result<ClusterSpec> patched(ClusterSpec spec, const json::object& object);
+Result<ClusterRequest> cluster_spec_from_json(const json::object& object);
+// The body of PATCH .../compute/{cluster}: any of the limits and sizes, never the name nor the engine.
+Result<ClusterRequest> patched(ClusterSpec spec, const json::object& object);
 
 struct NodeCounts {
   int starting = 0;

@@ -10,7 +10,8 @@ namespace slipway::compute {
 namespace {
 
 constexpr std::string_view kClusterColumns =
-    "workspace, name, min_nodes, max_nodes, idle_micros, cpus, memory_bytes, gpus, priority, created_at";
+    "workspace, name, min_nodes, max_nodes, idle_micros, cpus, memory_bytes, gpus, priority, created_at, "
+    "engine, settings, token IS NOT NULL";
 
 ClusterSpec read_cluster(const store::Row& row) {
   ClusterSpec spec;
@@ -24,6 +25,12 @@ ClusterSpec read_cluster(const store::Row& row) {
   spec.gpus = static_cast<int>(row.integer(7));
   spec.priority = row.text(8) == priority_name(Priority::kLow) ? Priority::kLow : Priority::kDedicated;
   spec.created_at = row.time(9);
+  if (row.text(10) == engine_name(EngineKind::kLocal)) return spec;
+  spec.engine = EngineKind::kSlurm;
+  spec.has_token = row.integer(12) != 0;
+  // A document we wrote ourselves: where it cannot be read, Slurm is not reached, and says so.
+  if (const auto settings = parse_json_object(row.text(11), "the settings of a cluster"))
+    (void)read_slurm_settings(*settings, spec.slurm);
   return spec;
 }
 
@@ -46,6 +53,11 @@ Error no_cluster(store::Reader& reader, const ClusterKey& key) {
                       : fmt::format("there {} {}; or create it: slipway compute create {}",
                                     names.size() == 1 ? "is" : "are", fmt::join(names, ", "), key.name),
           .detail = ""};
+}
+
+std::optional<std::string> settings_text(const ClusterSpec& spec) {
+  if (spec.engine == EngineKind::kLocal) return std::nullopt;
+  return json::serialize(to_json(spec.slurm));
 }
 
 Result<int64_t> count_nodes(store::Reader& reader, std::string_view where, const store::Values& values) {
@@ -89,9 +101,11 @@ NodeRecord read_node(const store::Row& row) {
 
 Status insert_cluster(store::Writer& writer, const ClusterSpec& spec) {
   const auto done = writer.execute(
-      fmt::format("INSERT INTO clusters ({}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", kClusterColumns),
+      "INSERT INTO clusters (workspace, name, min_nodes, max_nodes, idle_micros, cpus, memory_bytes, gpus, "
+      "priority, created_at, engine, settings) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
       {spec.workspace, spec.name, spec.min_nodes, spec.max_nodes, spec.idle.count(), spec.cpus,
-       spec.memory_bytes, spec.gpus, priority_name(spec.priority), spec.created_at});
+       spec.memory_bytes, spec.gpus, priority_name(spec.priority), spec.created_at, engine_name(spec.engine),
+       settings_text(spec)});
   if (done) return {};
   if (done.error().code != ErrorCode::kConflict) return fail(done.error());
   return fail(ErrorCode::kConflict,
@@ -119,12 +133,28 @@ Result<std::vector<ClusterSpec>> all_clusters(store::Reader& reader) {
 Status update_cluster(store::Writer& writer, const ClusterSpec& spec) {
   SLIPWAY_ASSIGN(
       const int64_t changed,
-      writer.execute("UPDATE clusters SET min_nodes = ?, max_nodes = ?, idle_micros = ?, cpus = ?, "
-                     "memory_bytes = ?, gpus = ?, priority = ? WHERE workspace = ? AND name = ?",
-                     {spec.min_nodes, spec.max_nodes, spec.idle.count(), spec.cpus, spec.memory_bytes,
-                      spec.gpus, priority_name(spec.priority), spec.workspace, spec.name}));
+      writer.execute(
+          "UPDATE clusters SET min_nodes = ?, max_nodes = ?, idle_micros = ?, cpus = ?, "
+          "memory_bytes = ?, gpus = ?, priority = ?, settings = ? WHERE workspace = ? AND name = ?",
+          {spec.min_nodes, spec.max_nodes, spec.idle.count(), spec.cpus, spec.memory_bytes, spec.gpus,
+           priority_name(spec.priority), settings_text(spec), spec.workspace, spec.name}));
   if (changed == 0) return fail(no_cluster(writer, spec.key()));
   return {};
+}
+
+Status set_cluster_token(store::Writer& writer, const ClusterKey& key, std::optional<std::string> sealed) {
+  SLIPWAY_TRY(writer.execute("UPDATE clusters SET token = ? WHERE workspace = ? AND name = ?",
+                             {sealed, key.workspace, key.name}));
+  return {};
+}
+
+Result<std::string> sealed_cluster_token(store::Reader& reader, const ClusterKey& key) {
+  std::string sealed;
+  SLIPWAY_TRY(reader.query("SELECT token FROM clusters WHERE workspace = ? AND name = ?",
+                           {key.workspace, key.name}, [&](const store::Row& row) {
+                             if (!row.is_null(0)) sealed = row.text(0);
+                           }));
+  return sealed;
 }
 
 Status delete_cluster(store::Writer& writer, const ClusterKey& key) {

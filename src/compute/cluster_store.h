@@ -32,6 +32,10 @@ Result<std::vector<ClusterSpec>> list_clusters(store::Reader& reader, const Work
 // Of all workspaces: for the start of the server.
 Result<std::vector<ClusterSpec>> all_clusters(store::Reader& reader);
 Status update_cluster(store::Writer& writer, const ClusterSpec& spec);
+// The JWT of a cluster of Slurm's, sealed; nullopt: it has none.
+Status set_cluster_token(store::Writer& writer, const ClusterKey& key, std::optional<std::string> sealed);
+// Empty when it has none.
+Result<std::string> sealed_cluster_token(store::Reader& reader, const ClusterKey& key);
 // kConflict for `local`, which always exists. Its nodes may be there still: the caller lets them go.
 Status delete_cluster(store::Writer& writer, const ClusterKey& key);
 // All of a workspace that goes, `local` too. kConflict while one of them has nodes.

@@ -39,11 +39,11 @@ TEST(Cluster, IsReadFromJsonWithDefaults) {
   const auto read =
       cluster_spec_from_json(parse(R"({"name": "cpu-cluster", "max_nodes": 4, "idle_seconds": 90})"));
   ASSERT_TRUE(read);
-  EXPECT_EQ(read->name, ClusterName("cpu-cluster"));
-  EXPECT_EQ(read->min_nodes, 0);
-  EXPECT_EQ(read->max_nodes, 4);
-  EXPECT_EQ(read->idle, std::chrono::seconds(90));
-  EXPECT_EQ(read->priority, Priority::kDedicated);
+  EXPECT_EQ(read->spec.name, ClusterName("cpu-cluster"));
+  EXPECT_EQ(read->spec.min_nodes, 0);
+  EXPECT_EQ(read->spec.max_nodes, 4);
+  EXPECT_EQ(read->spec.idle, std::chrono::seconds(90));
+  EXPECT_EQ(read->spec.priority, Priority::kDedicated);
 }
 
 TEST(Cluster, WrongFieldsAreNamed) {
@@ -65,12 +65,35 @@ TEST(Cluster, WrongFieldsAreNamed) {
   EXPECT_THAT(error(R"({"name": ")" + std::string(60, 'x') + R"("})"), HasSubstr("cluster"));
 }
 
+TEST(Cluster, OfSlurmKeepsItsTokenApart) {
+  const auto read = cluster_spec_from_json(parse(
+      R"({"name": "hpc", "engine": "slurm", "slurm": {"endpoint": "unix:/run/s", "partition": "gpu"}, "token": "a.b.c"})"));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->spec.engine, EngineKind::kSlurm);
+  EXPECT_EQ(read->spec.slurm.partition, "gpu");
+  ASSERT_TRUE(read->token);
+  EXPECT_EQ(read->token->reveal(), "a.b.c");
+  EXPECT_TRUE(read->spec.has_token);
+  EXPECT_FALSE(json::serialize(to_json(read->spec, {}, {}, 0)).contains("a.b.c"));
+  const auto changed = patched(read->spec, parse(R"({"slurm": {"account": "team"}})"));
+  ASSERT_TRUE(changed);
+  EXPECT_EQ(changed->spec.slurm.partition, "gpu");
+  EXPECT_EQ(changed->spec.slurm.account, "team");
+  EXPECT_FALSE(changed->token);
+}
+
+TEST(Cluster, WithoutAnEndpointSlurmIsReachedByItsCommands) {
+  const auto read = cluster_spec_from_json(parse(R"({"name": "hpc", "engine": "slurm"})"));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->spec.slurm.endpoint, kSlurmCommands);
+}
+
 TEST(Cluster, AChangeKeepsWhatItDoesNotName) {
   const auto changed = patched(spec("cpu"), parse(R"({"max_nodes": 9, "priority": "low"})"));
   ASSERT_TRUE(changed);
-  EXPECT_EQ(changed->max_nodes, 9);
-  EXPECT_EQ(changed->priority, Priority::kLow);
-  EXPECT_EQ(changed->cpus, 1);
+  EXPECT_EQ(changed->spec.max_nodes, 9);
+  EXPECT_EQ(changed->spec.priority, Priority::kLow);
+  EXPECT_EQ(changed->spec.cpus, 1);
   EXPECT_FALSE(patched(spec("cpu"), parse(R"({"name": "other"})")));
   EXPECT_FALSE(patched(spec("cpu"), parse(R"({"min_nodes": 3})")));
 }

@@ -144,7 +144,7 @@ void NodeRegistry::remove(const NodeId& node) {
 }
 
 Status NodeRegistry::registered(const NodeId& node, const NodeCapacity& capacity, const std::string& address,
-                                int pid) {
+                                int pid, const std::vector<int>& gpu_indices) {
   const std::lock_guard lock(mutex_);
   const auto found = nodes_.find(node);
   if (found == nodes_.end()) return no_node(node);
@@ -154,6 +154,7 @@ Status NodeRegistry::registered(const NodeId& node, const NodeCapacity& capacity
   entry.record.capacity = capacity;
   entry.record.address = address;
   entry.record.pid = pid;
+  if (!gpu_indices.empty()) entry.record.gpu_indices = gpu_indices;
   if (static_cast<size_t>(capacity.gpus) != entry.record.gpu_indices.size()) entry.record.gpu_indices.clear();
   entry.settle_capacity();
   entry.note_word(clock_);

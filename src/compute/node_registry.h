@@ -48,8 +48,10 @@ class NodeRegistry {
   bool add(NodeRecord node);
   void remove(const NodeId& node);
   // From its agent. The capacity replaces what was planned. kNotFound for a node that is not known: it is to
-  // end. A node that was lost is taken back, without its attempts.
-  Status registered(const NodeId& node, const NodeCapacity& capacity, const std::string& address, int pid);
+  // end. A node that was lost is taken back, without its attempts. `gpu_indices`: those it may use, where it
+  // knows better than its engine.
+  Status registered(const NodeId& node, const NodeCapacity& capacity, const std::string& address, int pid,
+                    const std::vector<int>& gpu_indices = {});
   Status heard_from(const NodeId& node);
 
   // Sets the share aside; a repetition, and a key that is held already, change nothing. kNotFound: no such

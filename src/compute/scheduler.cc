@@ -1,6 +1,7 @@
 #include "compute/scheduler.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "compute/slots.h"
 
@@ -48,6 +49,7 @@ ClusterView cluster_view(const ClusterSpec& spec, const Machine& machine, const 
                    .priority = spec.priority,
                    .use = {},
                    .moment = {},
+                   .elsewhere = false,
                    .start_problem = ""};
   // Of a cluster that consists of them alone nothing else is ever started.
   if (spec.max_nodes == 0) view.node_size = view.machine = {};
@@ -60,6 +62,16 @@ ClusterView cluster_view(const ClusterSpec& spec, const Machine& machine, const 
     }
   }
   return view;
+}
+
+void take_size(ClusterView& view, const AllocatorStatus& status) {
+  view.elsewhere = true;
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max() / 4;
+  view.node_size =
+      status.nodes && status.nodes->total > 0
+          ? to_amount(status.nodes->largest)
+          : Amount{.milli_cpus = kAny, .memory_bytes = kAny, .gpus = std::numeric_limits<int>::max()};
+  view.machine = view.node_size;
 }
 
 SchedulerResult schedule(const WaitingRuns& queue, std::span<const NodeView> nodes,

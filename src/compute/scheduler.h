@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/ids.h"
+#include "compute/allocator.h"
 #include "compute/cluster.h"
 #include "compute/machine_room.h"
 #include "compute/shares.h"
@@ -55,6 +56,7 @@ struct ClusterView {
   MachineUse use =
       {};              // by all clusters of the machine, this one included; empty: they have nothing to share
   Moment moment = {};  // that the order of the queue is of
+  bool elsewhere = false;  // its nodes are not of this machine: `machine` is the largest of them
   // Why no node comes up at the moment: "the agent ended at once, 3 times"; mostly empty.
   std::string start_problem;
 };
@@ -62,6 +64,8 @@ struct ClusterView {
 // `joined`: the machines that came by themselves, beyond the nodes that the cluster's limits count.
 ClusterView cluster_view(const ClusterSpec& spec, const Machine& machine,
                          const std::vector<Amount>& joined = {});
+// For a cluster whose engine has its own nodes. While it has not told of them, nothing is too large.
+void take_size(ClusterView& view, const AllocatorStatus& status);
 
 struct Placement {
   int64_t seq = 0;

@@ -143,15 +143,19 @@ Status check_fits(const Job& job, const ClusterView& cluster) {
                             nodes_text(cluster.max_nodes), job.nodes),
                 fmt::format("lower --nodes, or raise the limit: slipway compute update {} --max {}",
                             cluster.name, job.nodes));
-  const auto too_much = excess(share_of(job.resources, cluster.node_size), cluster);
+  // Elsewhere, what is not named is the engine's to give.
+  const auto too_much = excess(
+      cluster.elsewhere ? to_amount(job.resources) : share_of(job.resources, cluster.node_size), cluster);
   if (!too_much) return {};
-  return fail(ErrorCode::kInvalidArgument,
-              fmt::format("cluster '{}' has nodes with {}; this run asks for {} on each", cluster.name,
-                          too_much->there, too_much->asked),
-              too_much->beyond_machine
-                  ? fmt::format("lower {}: this machine has {}", too_much->option, too_much->machine)
-                  : fmt::format("lower {}, or create a larger cluster: slipway compute create big {}",
-                                too_much->option, too_much->suggestion));
+  return fail(
+      ErrorCode::kInvalidArgument,
+      fmt::format("cluster '{}' has nodes with {}; this run asks for {} on each", cluster.name,
+                  too_much->there, too_much->asked),
+      too_much->beyond_machine
+          ? fmt::format("lower {}: {} has {}", too_much->option,
+                        cluster.elsewhere ? "the largest of its nodes" : "this machine", too_much->machine)
+          : fmt::format("lower {}, or create a larger cluster: slipway compute create big {}",
+                        too_much->option, too_much->suggestion));
 }
 
 }  // namespace slipway::compute

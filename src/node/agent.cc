@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/prctl.h>
 
 #include <optional>
 #include <semaphore>
@@ -19,6 +20,9 @@ namespace {
 constexpr int kPreparations = 4;
 constexpr int kUploads = 2;
 constexpr size_t kIdleConnections = 8;
+// On a node that is lent for one attempt.
+constexpr Duration kTimeToBeWanted = std::chrono::minutes(10);
+constexpr Duration kGraceWhenTakenBack = std::chrono::seconds(20);
 
 // Here and not where they are built: nobody waits for it.
 void bound_environments(const std::filesystem::path& home, uint64_t bytes) {
@@ -57,7 +61,8 @@ class Agent::Parts {
              .preparations = preparations,
              .uploads = uploads,
              .private_mounts = private_mounts_work(paths.folder()),
-             .environment_built = environment_built},
+             .environment_built = environment_built,
+             .ending = ending},
         attempts(site, [this] { wakeup.raise(); }),
         intake(paths, config, server, attempts, options.order_times, [this] { wakeup.raise(); }) {}
 
@@ -70,6 +75,8 @@ class Agent::Parts {
   std::counting_semaphore<> preparations{kPreparations};
   std::counting_semaphore<> uploads{kUploads};
   std::atomic<bool> environment_built = false;
+  std::atomic<bool> ending = false;
+  std::atomic<bool> end_asked = false;
   ServerLink server;
   SnapshotPlacer snapshots;
   InputPlacer inputs;
@@ -86,6 +93,7 @@ Agent::~Agent() = default;
 Result<std::unique_ptr<Agent>> Agent::create(const AgentOptions& options) {
   NodePaths paths{.home = std::filesystem::absolute(options.home), .node = options.node};
   SLIPWAY_ASSIGN(AgentConfig config, read_agent_config(paths));
+  paths.shared = config.shared;
   SLIPWAY_ASSIGN(std::optional<FileLock> lock, FileLock::try_take(paths.lock()));
   if (!lock)
     return fail(ErrorCode::kConflict, fmt::format("an agent of node {} is running already", paths.node),
@@ -105,11 +113,18 @@ void Agent::run() {
   // What a supervisor and its folder left when both went at once; those of living runs hold processes.
   sweep_empty_groups(std::chrono::minutes(10));
   parts.intake.start();
+  const bool lent = parts.config.allocation;
+  const Monotonic patience = std::chrono::steady_clock::now() + kTimeToBeWanted;
+  bool worked = false;
   while (!parts.stopped) {
+    if (parts.end_asked.exchange(false)) end_attempts(parts);
+    worked |= !parts.attempts.empty();
     parts.attempts.reap();
     if (parts.environment_built.exchange(false))
-      bound_environments(parts.paths.home, parts.config.environments_bytes);
-    if ((parts.intake.draining() || parts.intake.refused()) && parts.attempts.empty()) break;
+      bound_environments(parts.paths.common(), parts.config.environments_bytes);
+    const bool done = parts.intake.draining() || parts.intake.refused() || (lent && worked) ||
+                      (lent && std::chrono::steady_clock::now() > patience) || parts.ending;
+    if (done && parts.attempts.empty()) break;
     parts.wakeup.wait(std::chrono::seconds(5));
   }
   log_info("agent.stopping", {{"node", parts.paths.node}, {"attempts", parts.attempts.keys().size()}});
@@ -119,9 +134,24 @@ void Agent::run() {
   parts.server.stop();
 }
 
+// What ended because of it is the lender's doing, and the server asks him about it.
+void Agent::end_attempts(Parts& parts) {
+  for (const AttemptKey& key : parts.attempts.keys())
+    parts.attempts.cancel(key, {.reason = "its node was taken back", .grace = kGraceWhenTakenBack});
+}
+
 void Agent::stop() {
-  parts_->stopped = true;
+  if (parts_->config.allocation) {
+    parts_->ending = true;  // at once: the job got the same signal, and may end before it is told to
+    parts_->end_asked = true;
+  } else {
+    parts_->stopped = true;
+  }
   parts_->wakeup.raise();
+}
+
+bool Agent::is_lent() const {
+  return parts_->config.allocation;
 }
 
 Status run_agent(const AgentOptions& options) {
@@ -141,8 +171,11 @@ Status run_agent(const AgentOptions& options) {
       if (signal == SIGTERM || signal == SIGINT) agent->stop();
     }
   });
+  // A guard that is killed takes its agent with it (allocation.h).
+  if (agent->is_lent()) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   agent->run();
   ended = true;
+  ::pthread_kill(listener.native_handle(), SIGHUP);
   listener.join();
   return {};
 }

@@ -33,13 +33,16 @@ class Agent {
   ~Agent();
 
   // Works until the node is drained and empty, is refused for good and empty, or `stop` is called.
-  // Supervisors live on.
+  // Supervisors live on. On a node that is lent for one attempt, it works until that is over, and `stop` ends
+  // the attempt first.
   void run();
   // From any thread.
   void stop();
+  bool is_lent() const;
 
  private:
   class Parts;
+  static void end_attempts(Parts& parts);
   explicit Agent(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
 };

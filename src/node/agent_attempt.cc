@@ -125,7 +125,7 @@ HeldAttempt::Step HeldAttempt::give_up(const Error& why) {
   if (why.code == ErrorCode::kStale) return Step::kFenced;
   log_warning("attempt.failed", {{"attempt", name_}, {"error", why}});
   const std::string reason = why.next.empty() ? why.message : fmt::format("{}; {}", why.message, why.next);
-  const json::object body{{"reason", reason}};
+  const json::object body{{"reason", reason}, {"ending", site_.ending.load()}};
   const Status told = signals_.insist([&]() -> Status {
     auto answer = site_.server.post(site_.server.attempt_target(key_, "failed"), body);
     if (!answer) return fail(std::move(answer).error());
@@ -295,7 +295,8 @@ HeldAttempt::Step HeldAttempt::finish() {
   }
   SLIPWAY_FAILPOINT("agent.before_finished");
   const Status finished = signals_.insist([this]() -> Status {
-    auto answer = site_.server.post(site_.server.attempt_target(key_, "finished"), {});
+    auto answer = site_.server.post(site_.server.attempt_target(key_, "finished"),
+                                    json::object{{"ending", site_.ending.load()}});
     if (!answer) return fail(std::move(answer).error());
     return {};
   });

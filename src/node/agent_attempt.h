@@ -65,6 +65,7 @@ struct AttemptSite {
   std::counting_semaphore<>& uploads;       // how many keep outputs while their job runs
   bool private_mounts;                      // jobs can have copies of their own of shared folders
   std::atomic<bool>& environment_built;     // there may be more of them now than there is room for
+  const std::atomic<bool>& ending;          // whoever lent this node wants it back, and ends what runs here
 };
 
 class HeldAttempt {

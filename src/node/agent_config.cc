@@ -44,7 +44,15 @@ Result<AgentConfig> read_agent_config(const NodePaths& paths) {
   fields.optional("ca_file", config.ca_file);
   fields.optional("cache_bytes", config.cache_bytes);
   fields.optional("environments_bytes", config.environments_bytes);
+  std::string shared;
+  json::array gpus;
+  fields.optional("allocation", config.allocation);
+  fields.optional("shared", shared);
+  fields.optional("gpu_indices", gpus);
   SLIPWAY_TRY(fields.finish_lenient());
+  config.shared = shared;
+  for (const json::value& index : gpus)
+    if (index.is_int64()) config.gpu_indices.push_back(static_cast<int>(index.get_int64()));
   if (config.node != paths.node)
     return fail(ErrorCode::kInvalidArgument,
                 fmt::format("{} is of node {}, not of {}", paths.config().string(), config.node, paths.node));

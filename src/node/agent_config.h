@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/ids.h"
 #include "base/result.h"
@@ -16,7 +17,10 @@ namespace slipway::node {
 struct NodePaths {
   std::filesystem::path home;  // absolute
   NodeId node;
+  std::filesystem::path shared =
+      {};  // where environments and cached files are instead, when other nodes see it too
 
+  std::filesystem::path common() const { return shared.empty() ? home : shared; }
   std::filesystem::path folder() const { return home / "nodes" / node.str(); }
   std::filesystem::path lock() const { return folder() / "lock"; }
   std::filesystem::path config() const { return folder() / "agent.json"; }
@@ -24,7 +28,7 @@ struct NodePaths {
   std::filesystem::path attempts() const { return folder() / "attempts"; }
   std::filesystem::path attempt(const AttemptKey& key) const { return attempts() / to_text(key); }
   std::filesystem::path spare() const { return folder() / "spare"; }
-  std::filesystem::path cache() const { return home / "cache"; }
+  std::filesystem::path cache() const { return common() / "cache"; }
 };
 
 struct AgentConfig {
@@ -35,12 +39,15 @@ struct AgentConfig {
   std::string ca_file;                        // for https
   uint64_t cache_bytes = 20ULL << 30;         // bound of the shared cache of snapshot files
   uint64_t environments_bytes = 60ULL << 30;  // bound of the environments built here, with what builders keep
+  bool allocation = false;                    // the node is there for one attempt, and ends with it
+  std::filesystem::path shared = {};          // see NodePaths
+  std::vector<int> gpu_indices = {};          // those of the machine that it may use; empty: the first ones
   Secret token;
 };
 
 // Reads agent.json ({"url", "node", "capacity" or "capacity_limits", "address"?, "ca_file"?, "cache_bytes"?,
-// "environments_bytes"?}; other fields are let pass) and the token beside it. The message of a failure names
-// the file.
+// "environments_bytes"?, "allocation"?, "shared"?, "gpu_indices"?}; other fields are let pass) and the token
+// beside it. The message of a failure names the file.
 Result<AgentConfig> read_agent_config(const NodePaths& paths);
 
 }  // namespace slipway::node

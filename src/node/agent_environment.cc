@@ -90,7 +90,7 @@ Result<launch::Root> root_for(const AttemptSite& site, const environments::Prepa
   SLIPWAY_ASSIGN(root.files, guard(prepared.root, folder));
   root.mount = (folder / "environment" / "root").string();
   root.shm_bytes = bytes_of(prepared.shm_size);
-  root.binds = {folder.string(), (site.paths.home / "python").string()};
+  root.binds = {folder.string(), (site.paths.common() / "python").string()};
   const fs::path socket = launch::socket_path(folder).parent_path();
   if (socket != folder) root.binds.push_back(socket.string());
   return root;
@@ -103,7 +103,7 @@ Result<AttemptEnvironment> prepare_environment(const AttemptSite& site, const At
                                                PreparationLog& log) {
   AttemptEnvironment environment;
   if (order.environment.version == 0 && order.environment.key.empty()) return environment;
-  environments::Workshop workshop{.home = site.paths.home,
+  environments::Workshop workshop{.home = site.paths.common(),
                                   .variables = own_environment(),
                                   .log = [&](std::string_view line) { log.line(kEnvironmentLog, line); },
                                   .wanted = [&] { return !signals.interrupted() && !signals.canceled(); },

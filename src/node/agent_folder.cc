@@ -12,6 +12,7 @@
 
 #include "base/fd.h"
 #include "base/random.h"
+#include "node/supervisor.h"
 
 namespace slipway::node {
 namespace {
@@ -117,6 +118,11 @@ Status remove_folder(const std::filesystem::path& folder) {
   if (::rmdir(folder.c_str()) != 0 && errno != ENOENT)
     return fail(errno_error(errno, fmt::format("remove {}", folder.string())));
   return {};
+}
+
+Status clear_attempt(const std::filesystem::path& folder) {
+  SLIPWAY_TRY(end_orphans(folder.string(), "its node is not wanted any more"));
+  return remove_folder(folder);
 }
 
 }  // namespace slipway::node

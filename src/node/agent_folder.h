@@ -12,4 +12,8 @@ namespace slipway::node {
 // Repeatable.
 Status remove_folder(const std::filesystem::path& folder);
 
+// What an agent that will not come back has left of an attempt: its processes, then its files. kConflict
+// while its supervisor lives.
+Status clear_attempt(const std::filesystem::path& folder);
+
 }  // namespace slipway::node

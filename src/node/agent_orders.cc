@@ -90,11 +90,13 @@ Result<json::object> OrderIntake::post(std::string_view what, const json::object
 }
 
 Status OrderIntake::register_node() {
-  const json::object body{{"capacity", to_json(config_.capacity)},
-                          {"address", config_.address},
-                          {"version", SLIPWAY_VERSION},
-                          {"pid", ::getpid()},
-                          {"attempts", held_keys()}};
+  const json::object body{
+      {"capacity", to_json(config_.capacity)},
+      {"address", config_.address},
+      {"version", SLIPWAY_VERSION},
+      {"gpu_indices", json::array(config_.gpu_indices.begin(), config_.gpu_indices.end())},
+      {"pid", ::getpid()},
+      {"attempts", held_keys()}};
   SLIPWAY_ASSIGN(const json::object answer, post("register", body));
   double seconds = 5;
   JsonFields fields(answer, "the answer to the registration");

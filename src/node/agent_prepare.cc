@@ -141,7 +141,8 @@ Result<PreparedAttempt> prepare_attempt(const AttemptSite& site, const AttemptOr
   SLIPWAY_ASSIGN(AttemptEnvironment environment, prepare_environment(site, order, folder, signals, log));
   // After the environment: who waits for a build keeps nobody from placing code.
   std::optional<Turn> turn(std::in_place, site.preparations, signals);
-  SLIPWAY_ASSIGN(const std::filesystem::path packages, bundle::unpack_packages(site.paths.home / "python"));
+  SLIPWAY_ASSIGN(const std::filesystem::path packages,
+                 bundle::unpack_packages(site.paths.common() / "python"));
   if (standing == Standing::kOrdered)
     SLIPWAY_TRY(place_snapshot(site, order, {.digest = order.job.snapshot, .what = "the code of the run"},
                                folder / "work", signals));

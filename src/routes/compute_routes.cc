@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "compute/cluster_store.h"
+#include "data/credentials.h"
 #include "routes/request.h"
 #include "routes/services.h"
 
@@ -20,8 +21,23 @@ ClusterKey key_of(const Request& request) {
 }
 
 json::object describe(Services& services, const ClusterSpec& spec) {
-  return compute::to_json(spec, compute::node_size(spec, services.orchestrator.machine()),
-                          services.nodes.counts(spec.key()), services.orchestrator.queued_runs(spec.key()));
+  compute::NodeSize size = compute::node_size(spec, services.orchestrator.machine());
+  const auto status = services.orchestrator.engine_status(spec.key());
+  if (status && status->nodes) size.capacity = status->nodes->largest;
+  json::object cluster = compute::to_json(spec, size, services.nodes.counts(spec.key()),
+                                          services.orchestrator.queued_runs(spec.key()));
+  if (status) cluster["engine_status"] = compute::to_json(*status);
+  return cluster;
+}
+
+// Within the transaction that makes or changes the cluster.
+Status seal_token(Services& services, store::Writer& writer, const compute::ClusterRequest& request,
+                  const ClusterKey& key) {
+  if (!request.token) return {};
+  if (request.token->empty()) return compute::set_cluster_token(writer, key, std::nullopt);
+  SLIPWAY_ASSIGN(std::string sealed, data::Seal(std::filesystem::path(services.home) / "secrets.key")
+                                         .close(*request.token, cluster_seal(key)));
+  return compute::set_cluster_token(writer, key, std::move(sealed));
 }
 
 Result<ClusterSpec> cluster_of(Services& services, const Request& request) {
@@ -51,7 +67,8 @@ Result<Response> list(Services& services, const Request& request) {
 
 Result<Response> create(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const json::object body, body_of(request, "the cluster"));
-  SLIPWAY_ASSIGN(ClusterSpec spec, compute::cluster_spec_from_json(body));
+  SLIPWAY_ASSIGN(compute::ClusterRequest made_from, compute::cluster_spec_from_json(body));
+  ClusterSpec& spec = made_from.spec;
   SLIPWAY_ASSIGN(const auto key, request_key(request, workspace_of(request).str()));
   spec.workspace = workspace_of(request);
   spec.created_at = services.clock.now();
@@ -64,6 +81,7 @@ Result<Response> create(Services& services, const Request& request) {
       return {};
     }
     SLIPWAY_TRY(compute::insert_cluster(writer, spec));
+    SLIPWAY_TRY(seal_token(services, writer, made_from, spec.key()));
     return store::remember_made(writer, key, spec.name.str(), spec.created_at);
   }));
   if (!repeated) services.orchestrator.cluster_changed(spec);
@@ -80,8 +98,10 @@ Result<Response> change(Services& services, const Request& request) {
   ClusterSpec spec;
   SLIPWAY_TRY(services.database.write([&](store::Writer& writer) -> Status {
     SLIPWAY_ASSIGN(ClusterSpec before, compute::find_cluster(writer, key_of(request)));
-    SLIPWAY_ASSIGN(spec, compute::patched(std::move(before), body));
-    return compute::update_cluster(writer, spec);
+    SLIPWAY_ASSIGN(const compute::ClusterRequest changed, compute::patched(std::move(before), body));
+    spec = changed.spec;
+    SLIPWAY_TRY(compute::update_cluster(writer, spec));
+    return seal_token(services, writer, changed, spec.key());
   }));
   services.orchestrator.cluster_changed(spec);
   return http::json_response(describe(services, spec));
@@ -98,6 +118,11 @@ Result<Response> remove(Services& services, const Request& request) {
         ErrorCode::kConflict,
         fmt::format("cluster '{}' has {} busy nodes and {} waiting runs", key.name, counts.busy, queued),
         "cancel them or wait for them, then delete it");
+  // Only its engine can tell that nothing of them is left there.
+  if (services.orchestrator.engine_status(key) && !services.nodes.list(key).empty())
+    return fail(ErrorCode::kConflict,
+                fmt::format("nodes of cluster '{}' are still being given back", key.name),
+                "try again in a few seconds");
   SLIPWAY_TRY(
       services.database.write([&](store::Writer& writer) { return compute::delete_cluster(writer, key); }));
   services.orchestrator.let_cluster_go(key);
@@ -142,6 +167,10 @@ Result<Response> leave(Services& services, const Request& request) {
 }
 
 }  // namespace
+
+std::string cluster_seal(const ClusterKey& key) {
+  return fmt::format("cluster {}/{}", key.workspace, key.name);
+}
 
 std::vector<RouteRow> compute_routes() {
   const std::string compute = "/api/v1/workspaces/{workspace}/compute";

@@ -17,6 +17,7 @@ using http::Response;
 constexpr uint64_t kLargestJournalBatch = 32 << 20;
 constexpr uint64_t kLargestFileList = 64 << 20;
 constexpr uint64_t kLargestLock = 8 << 20;
+constexpr int64_t kLargestGpuIndex = 4096;
 
 Result<std::vector<AttemptKey>> held_attempts(const json::array& items) {
   std::vector<AttemptKey> held;
@@ -32,6 +33,7 @@ Result<Response> enrol(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const json::object body, body_of(request, "the registration"));
   json::object capacity_fields;
   json::array attempts;
+  json::array gpus;
   std::string address;
   std::string version;
   int pid = 0;
@@ -41,9 +43,16 @@ Result<Response> enrol(Services& services, const Request& request) {
   fields.optional("version", version);
   fields.optional("pid", pid);
   fields.optional("attempts", attempts);
+  fields.optional("gpu_indices", gpus);
   SLIPWAY_TRY(fields.finish_lenient());
+  std::vector<int> gpu_indices;
+  for (const json::value& index : gpus) {
+    if (!index.is_int64() || index.get_int64() < 0 || index.get_int64() > kLargestGpuIndex)
+      return fail(ErrorCode::kInvalidArgument, "a GPU's index is a small number");
+    gpu_indices.push_back(static_cast<int>(index.get_int64()));
+  }
   SLIPWAY_ASSIGN(const NodeCapacity capacity, node_capacity_from_json(capacity_fields));
-  SLIPWAY_TRY(services.orchestrator.node_registered(node_of(request), capacity, address, pid));
+  SLIPWAY_TRY(services.orchestrator.node_registered(node_of(request), capacity, address, pid, gpu_indices));
   const auto info = services.nodes.find(node_of(request));
   const double heartbeat = static_cast<double>(services.orchestrator.times().heartbeat.count()) / 1e6;
   json::object answer{{"heartbeat_seconds", heartbeat}};
@@ -157,16 +166,26 @@ Result<Response> failed(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const AttemptKey key, attempt_of(request));
   SLIPWAY_ASSIGN(const json::object body, body_of(request, "the failure"));
   std::string reason;
+  bool ending = false;
   JsonFields fields(body, "the failure");
   fields.required("reason", reason);
+  fields.optional("ending", ending);
   SLIPWAY_TRY(fields.finish_lenient());
-  SLIPWAY_TRY(services.attempts.preparation_failed(node_of(request), key, reason));
+  SLIPWAY_TRY(services.attempts.preparation_failed(node_of(request), key, reason, ending));
   return http::json_response(json::object{});
 }
 
 Result<Response> finished(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const AttemptKey key, attempt_of(request));
-  SLIPWAY_TRY(services.attempts.finished(node_of(request), key));
+  json::object body;
+  if (!request.body.empty()) {
+    SLIPWAY_ASSIGN(body, body_of(request, "the end of the attempt"));
+  }
+  bool ending = false;
+  JsonFields fields(body, "the end of the attempt");
+  fields.optional("ending", ending);
+  SLIPWAY_TRY(fields.finish_lenient());
+  SLIPWAY_TRY(services.attempts.finished(node_of(request), key, ending));
   return http::json_response(json::object{});
 }
 

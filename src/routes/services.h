@@ -85,6 +85,9 @@ std::vector<RouteRow> data_routes();
 std::vector<RouteRow> model_routes();
 std::vector<RouteRow> service_routes();
 
+// What the token of a cluster of Slurm's is sealed for.
+std::string cluster_seal(const compute::ClusterKey& key);
+
 std::vector<RouteRow> all_routes();
 void add_all_routes(http::Router& router, Services& services);
 

@@ -9,49 +9,16 @@
 #include "access/token.h"
 #include "base/log.h"
 #include "blobs/references.h"
+#include "runs/attempt_end.h"
 #include "runs/job_data.h"
 #include "runs/job_models.h"
 #include "runs/run_environment.h"
-#include "runs/run_outputs.h"
 #include "runs/run_table.h"
 
 namespace slipway::runs {
 namespace {
 
 constexpr size_t kMostSkippedShown = 200;
-
-// The one of several exits that says how the run ended: the first that went wrong by itself, else the first
-// bad one, else rank 0's.
-const ExitStatus& decisive_exit(const Job& job, const std::vector<Part>& parts) {
-  // Those that were told to end because the first node was done have not failed, however they ended.
-  const bool others_obeyed =
-      std::ranges::all_of(parts, [](const Part& part) { return part.exit->good() || part.exit->canceled; });
-  if (ends_with_first_node(job) && parts.front().exit->good() && others_obeyed) return *parts.front().exit;
-  const ExitStatus* found = nullptr;
-  for (const Part& part : parts) {
-    const ExitStatus& exit = *part.exit;
-    if (exit.good()) continue;
-    const bool better = found == nullptr || (found->canceled && !exit.canceled) ||
-                        (found->canceled == exit.canceled && exit.ended < found->ended);
-    if (better) found = &exit;
-  }
-  return found != nullptr ? *found : *parts.front().exit;
-}
-
-// Of a run that was told to give way: the exit that says that it did. What its other ranks did meanwhile came
-// of that. Null: all of it had ended by itself before.
-const ExitStatus* stopped_exit(const std::vector<Part>& parts) {
-  for (const Part& part : parts)
-    if (part.exit->canceled) return &*part.exit;
-  return nullptr;
-}
-
-std::string sentence_of(const ExitStatus& exit) {
-  if (!exit.reason.empty()) return exit.reason;
-  if (exit.signal != 0) return fmt::format("ended by signal {}", exit.signal);
-  if (exit.code != 0) return fmt::format("exit code {}", exit.code);
-  return "";
-}
 
 }  // namespace
 
@@ -174,7 +141,9 @@ Status Attempts::take_environment(const NodeId& node, const AttemptKey& key, con
   });
 }
 
-Status Attempts::preparation_failed(const NodeId& node, const AttemptKey& key, const std::string& reason) {
+Status Attempts::preparation_failed(const NodeId& node, const AttemptKey& key, const std::string& reason,
+                                    bool ending) {
+  if (in_doubt(node, key, ending)) return {};
   return database_.write([&](store::Writer& writer) -> Status {
     SLIPWAY_ASSIGN(const Part part, load_open_part(writer, node, key));
     SLIPWAY_ASSIGN(Run run, load_run(writer, key.run));
@@ -185,7 +154,20 @@ Status Attempts::preparation_failed(const NodeId& node, const AttemptKey& key, c
   });
 }
 
-Status Attempts::finished(const NodeId& node, const AttemptKey& key) {
+bool Attempts::in_doubt(const NodeId& node, const AttemptKey& key, bool ending) {
+  bool suspicious = ending;
+  const Status read = database_.read([&](store::Reader& reader) -> Status {
+    SLIPWAY_ASSIGN(const Part part, load_open_part(reader, node, key));
+    if (!part.exit) return {};
+    suspicious = suspicious || (!part.exit->good() && !part.cancel);
+    return {};
+  });
+  return read && suspicious && orchestrator_.may_be_ended_by_engine(key);
+}
+
+Status Attempts::finished(const NodeId& node, const AttemptKey& key, bool ending) {
+  // Before the transaction: it may ask somebody else.
+  const bool in_doubt = this->in_doubt(node, key, ending);
   return database_.write([&](store::Writer& writer) -> Status {
     SLIPWAY_ASSIGN(Part part, load_open_part(writer, node, key));
     if (!part.exit)
@@ -194,22 +176,9 @@ Status Attempts::finished(const NodeId& node, const AttemptKey& key) {
     part.state = PartState::kFinished;
     SLIPWAY_TRY(update_part(writer, part));
     SLIPWAY_ASSIGN(const auto parts, parts_of_attempt(writer, key.run, key.attempt));
-    if (!std::all_of(parts.begin(), parts.end(),
-                     [](const Part& p) { return p.state == PartState::kFinished; }))
-      return {};
-
+    if (!all_finished(parts) || in_doubt) return {};
     SLIPWAY_ASSIGN(Run run, load_run(writer, key.run));
-    const ExitStatus* const stopped = run.gives_way_to ? stopped_exit(parts) : nullptr;
-    const ExitStatus& exit = stopped != nullptr ? *stopped : decisive_exit(run.job, parts);
-    run.exit_code = exit.code;
-    auto verdict = orchestrator_.transitions().apply(writer, run,
-                                                     {.kind = EventKind::kFinished,
-                                                      .reason = sentence_of(exit),
-                                                      .outcome = stopped != nullptr ? Outcome::kStopped
-                                                                 : exit.good()      ? Outcome::kSuccess
-                                                                                    : Outcome::kFailure});
-    if (!verdict) return fail(std::move(verdict).error());
-    return run.state == RunState::kCompleted ? register_outputs(writer, run, clock_.now()) : Status();
+    return conclude(writer, orchestrator_.transitions(), run, parts, clock_.now());
   });
 }
 

@@ -66,15 +66,19 @@ class Attempts {
                                              const environments::StoredLock& lock);
   // What its part runs with, for the run's record.
   Status take_environment(const NodeId& node, const AttemptKey& key, const json::object& report);
-  // The node could not prepare or start its part.
-  Status preparation_failed(const NodeId& node, const AttemptKey& key, const std::string& reason);
-  // Its journal is stored to the end and its outputs are kept.
-  Status finished(const NodeId& node, const AttemptKey& key);
+  // The node could not prepare or start its part. `ending`: because the node itself was told to end.
+  Status preparation_failed(const NodeId& node, const AttemptKey& key, const std::string& reason,
+                            bool ending = false);
+  // Its journal is stored to the end and its outputs are kept. Where it may have been the node's engine that
+  // ended it, the run is settled once the engine has said so.
+  Status finished(const NodeId& node, const AttemptKey& key, bool ending = false);
 
   // Of those the agent holds, the ones it must end.
   Result<std::vector<AttemptKey>> not_wanted(const NodeId& node, const std::vector<AttemptKey>& held);
 
  private:
+  bool in_doubt(const NodeId& node, const AttemptKey& key, bool ending);
+
   struct Batch;
   Result<Batch> parse(std::string_view bytes, uint64_t offset, uint64_t stored) const;
   static void take_values(const journal::Record& record, Batch& batch);

@@ -19,6 +19,8 @@ constexpr std::array kTable{
 
     Rule{kQueued, kPlaced, Guard::kAlways, kPreparing, kNoEffect},
     Rule{kQueued, kCancelAsked, Guard::kAlways, kCanceled, kNoEffect},
+    Rule{kQueued, kEndedOutside, Guard::kAlways, kFailed, kNoEffect},
+    Rule{kQueued, kCanceledOutside, Guard::kAlways, kCanceled, kNoEffect},
 
     Rule{kPreparing, kPrepared, Guard::kAlways, kStarting, kNoEffect},
     Rule{kPreparing, kStarted, Guard::kAlways, kRunning, kNoEffect},
@@ -31,6 +33,9 @@ constexpr std::array kTable{
     Rule{kPreparing, kPreemptionAsked, Guard::kAlways, kPreparing, kCancelAttempt},
     Rule{kPreparing, kNodeLost, Guard::kAttemptsLeft, kQueued, kEnd | kEnqueue},
     Rule{kPreparing, kNodeLost, Guard::kNoAttemptLeft, kFailed, kEnd},
+    Rule{kPreparing, kPreempted, Guard::kAlways, kQueued, kEnd | kEnqueue},
+    Rule{kPreparing, kEndedOutside, Guard::kAlways, kFailed, kEnd},
+    Rule{kPreparing, kCanceledOutside, Guard::kAlways, kCanceled, kEnd},
 
     Rule{kStarting, kStarted, Guard::kAlways, kRunning, kNoEffect},
     Rule{kStarting, kRankFailed, Guard::kAlways, kStarting, kCancelAttempt},
@@ -42,6 +47,9 @@ constexpr std::array kTable{
     Rule{kStarting, kPreemptionAsked, Guard::kAlways, kStarting, kCancelAttempt},
     Rule{kStarting, kNodeLost, Guard::kAttemptsLeft, kQueued, kEnd | kEnqueue},
     Rule{kStarting, kNodeLost, Guard::kNoAttemptLeft, kFailed, kEnd},
+    Rule{kStarting, kPreempted, Guard::kAlways, kQueued, kEnd | kEnqueue},
+    Rule{kStarting, kEndedOutside, Guard::kAlways, kFailed, kEnd},
+    Rule{kStarting, kCanceledOutside, Guard::kAlways, kCanceled, kEnd},
 
     Rule{kRunning, kRankFailed, Guard::kAlways, kRunning, kCancelAttempt},
     Rule{kRunning, kLeaderDone, Guard::kAlways, kRunning, kCancelAttempt},
@@ -56,6 +64,9 @@ constexpr std::array kTable{
     Rule{kRunning, kPreemptionAsked, Guard::kOnNodes, kRunning, kCancelAttempt},
     Rule{kRunning, kNodeLost, Guard::kAttemptsLeft, kQueued, kEnd | kEnqueue},
     Rule{kRunning, kNodeLost, Guard::kNoAttemptLeft, kFailed, kEnd},
+    Rule{kRunning, kPreempted, Guard::kAlways, kQueued, kEnd | kEnqueue},
+    Rule{kRunning, kEndedOutside, Guard::kAlways, kFailed, kEnd},
+    Rule{kRunning, kCanceledOutside, Guard::kAlways, kCanceled, kEnd},
 
     Rule{kFinalizing, kFinished, Guard::kSucceeded, kCompleted, kFenceAttempt},
     Rule{kFinalizing, kFinished, Guard::kDidNotSucceed, kFailed, kFenceAttempt},
@@ -66,12 +77,18 @@ constexpr std::array kTable{
     // The script has ended, but its outputs are gone with the node: only another attempt brings them.
     Rule{kFinalizing, kNodeLost, Guard::kAttemptsLeft, kQueued, kEnd | kEnqueue},
     Rule{kFinalizing, kNodeLost, Guard::kNoAttemptLeft, kFailed, kEnd},
+    Rule{kFinalizing, kPreempted, Guard::kAlways, kQueued, kEnd | kEnqueue},
+    Rule{kFinalizing, kEndedOutside, Guard::kAlways, kFailed, kEnd},
+    Rule{kFinalizing, kCanceledOutside, Guard::kAlways, kCanceled, kEnd},
 
     // A script that ends well in spite of the request is still a canceled run: the user asked for it.
     Rule{kCancelRequested, kExited, Guard::kAlways, kCancelRequested, kNoEffect},
     Rule{kCancelRequested, kFinished, Guard::kAlways, kCanceled, kFenceAttempt},
     Rule{kCancelRequested, kPreparationFailed, Guard::kAlways, kCanceled, kEnd},
     Rule{kCancelRequested, kNodeLost, Guard::kAlways, kCanceled, kEnd},
+    Rule{kCancelRequested, kPreempted, Guard::kAlways, kCanceled, kEnd},
+    Rule{kCancelRequested, kEndedOutside, Guard::kAlways, kCanceled, kEnd},
+    Rule{kCancelRequested, kCanceledOutside, Guard::kAlways, kCanceled, kEnd},
 
     Rule{kNotResponding, kHeardAgain, Guard::kAlways, std::nullopt, kNoEffect},
     Rule{kNotResponding, kCancelAsked, Guard::kAlways, kCancelRequested, kCancelAttempt},
@@ -79,6 +96,9 @@ constexpr std::array kTable{
     Rule{kNotResponding, kPreparationFailed, Guard::kAlways, kFailed, kEnd},
     Rule{kNotResponding, kNodeLost, Guard::kAttemptsLeft, kQueued, kEnd | kEnqueue},
     Rule{kNotResponding, kNodeLost, Guard::kNoAttemptLeft, kFailed, kEnd},
+    Rule{kNotResponding, kPreempted, Guard::kAlways, kQueued, kEnd | kEnqueue},
+    Rule{kNotResponding, kEndedOutside, Guard::kAlways, kFailed, kEnd},
+    Rule{kNotResponding, kCanceledOutside, Guard::kAlways, kCanceled, kEnd},
 };
 
 bool gave_way(const RunFacts& run, const Event& event) {
@@ -124,7 +144,7 @@ std::string_view words_of(Guard guard) {
 
 // The sentence for the time line, where the event alone does not say it.
 std::string reason_for(const RunFacts& run, const Event& event, RunState next) {
-  if (run.gives_way && next == kQueued)
+  if ((run.gives_way || event.kind == kPreempted) && next == kQueued)
     return fmt::format("{}; it goes on from its outputs when there is room", event.reason);
   if (event.kind != kNodeLost) return event.reason;
   if (next == kQueued)
@@ -172,6 +192,9 @@ std::string_view to_text(EventKind kind) {
     case kHeardAgain: return "heard-again";
     case kNodeLost: return "node-lost";
     case kPreemptionAsked: return "preemption-asked";
+    case kPreempted: return "preempted";
+    case kEndedOutside: return "ended-outside";
+    case kCanceledOutside: return "canceled-outside";
     case kOpened: return "opened";
     case kClosed: return "closed";
     case kGivenUp: return "given-up";

@@ -35,17 +35,22 @@ enum class EventKind {
   kHeardAgain,         // the node is back
   kNodeLost,           // the node was silent for the whole grace, or no longer has the run
   kPreemptionAsked,    // a run of a higher rank needs its nodes
+  kPreempted,          // its nodes were given to others; it waits again
+  kEndedOutside,       // the engine ended it for good: its time was up, or it can never be had
+  kCanceledOutside,    // somebody canceled it in the engine
   kOpened,             // a client has begun an interactive run
   kClosed,             // the client says that it is done
   kGivenUp,            // the client says that it failed
 };
 
 inline constexpr EventKind kAllEventKinds[] = {
-    EventKind::kAccepted,          EventKind::kPlaced,          EventKind::kPrepared, EventKind::kStarted,
-    EventKind::kRankFailed,        EventKind::kLeaderDone,      EventKind::kExited,   EventKind::kFinished,
-    EventKind::kPreparationFailed, EventKind::kCancelAsked,     EventKind::kSilent,   EventKind::kHeardAgain,
-    EventKind::kNodeLost,          EventKind::kPreemptionAsked, EventKind::kOpened,   EventKind::kClosed,
-    EventKind::kGivenUp,
+    EventKind::kAccepted,     EventKind::kPlaced,          EventKind::kPrepared,
+    EventKind::kStarted,      EventKind::kRankFailed,      EventKind::kLeaderDone,
+    EventKind::kExited,       EventKind::kFinished,        EventKind::kPreparationFailed,
+    EventKind::kCancelAsked,  EventKind::kSilent,          EventKind::kHeardAgain,
+    EventKind::kNodeLost,     EventKind::kPreemptionAsked, EventKind::kPreempted,
+    EventKind::kEndedOutside, EventKind::kCanceledOutside, EventKind::kOpened,
+    EventKind::kClosed,       EventKind::kGivenUp,
 };
 
 std::string_view to_text(EventKind kind);  // "accepted", as stored and shown

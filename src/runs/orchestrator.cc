@@ -42,17 +42,24 @@ Orchestrator::Orchestrator(store::Database& database, compute::NodeRegistry& nod
 
 Orchestrator::~Orchestrator() {
   stop();
+  close_engines();
 }
 
-void Orchestrator::start(compute::Engine& engine) {
+void Orchestrator::start(compute::Engine& engine, compute::AllocatorFactory make_allocator) {
   engine_ = &engine;
+  {
+    const std::lock_guard lock(mutex_);
+    make_allocator_ = std::move(make_allocator);
+    for (auto& [key, cluster] : clusters_) open_allocator(cluster);
+  }
   thread_ = std::thread([this] { loop(); });
 }
 
 std::vector<compute::NodeOrder> Orchestrator::wanted_nodes() const {
   std::vector<compute::NodeOrder> wanted;
+  const std::lock_guard lock(mutex_);
   for (const compute::NodeInfo& node : nodes_.list_all())
-    if (!node.record.joined)
+    if (!node.record.joined && !requests_.contains(compute::request_of(node.record.id)))
       wanted.push_back({node.record.id, node.record.cluster, node.record.capacity, node.record.gpu_indices});
   return wanted;
 }
@@ -85,6 +92,7 @@ Status Orchestrator::load() {
       if (run.state == RunState::kQueued) run_waits(run);
       if (const auto held = parts_of.find(run.id); held != parts_of.end()) run_placed(run, held->second);
     }));
+    SLIPWAY_TRY(load_allocations(reader));
     for (const Part& part : parts) {
       const auto held = nodes_.reserve(part.key, {part.node, part.granted, part.gpu_indices});
       if (!held)
@@ -109,6 +117,7 @@ void Orchestrator::cluster_changed(const compute::ClusterSpec& spec) {
   Cluster& cluster = clusters_[spec.key()];
   cluster.spec = spec;
   cluster.size = compute::node_size(spec, machine_);
+  open_allocator(cluster);
   wake(spec.key());
 }
 
@@ -131,6 +140,7 @@ compute::ClusterView Orchestrator::view_of(const Cluster& cluster) const {
   view.start_problem = cluster.start_problem;
   view.moment = {.now = clock_.now(), .ageing = times_.ageing};
   view.use = machine_use();
+  if (cluster.allocator != nullptr) compute::take_size(view, cluster.allocator->status());
   return view;
 }
 
@@ -159,6 +169,7 @@ std::string Orchestrator::why_waiting(const Run& run) const {
   const std::lock_guard lock(mutex_);
   const auto found = clusters_.find(key_of(run));
   if (found == clusters_.end()) return fmt::format("cluster '{}' does not exist any more", run.job.compute);
+  if (found->second.allocator != nullptr) return why_allocated_run_waits(found->second, run);
   for (const auto& [other, cluster] : clusters_)
     for (const auto& [id, held] : cluster.held)
       if (held.gives_way_to == run.id) return fmt::format("{} is ending to give way to this run", id);
@@ -176,6 +187,10 @@ void Orchestrator::run_waits(const Run& run) {
 
 void Orchestrator::run_waits_no_more(const Run& run) {
   const std::lock_guard lock(mutex_);
+  if (is_final(run.state)) note_allocation_over({.run = run.id, .attempt = run.attempt + 1});
+  if (const auto given = allocations_.find({.run = run.id, .attempt = run.attempt});
+      given != allocations_.end())
+    given->second.placed = true;
   const auto found = clusters_.find(key_of(run));
   if (found == clusters_.end()) return;
   if (found->second.queue.remove(run.seq)) wake(key_of(run));
@@ -211,6 +226,13 @@ void Orchestrator::loop() {
 }
 
 std::optional<Monotonic> Orchestrator::tend(const ClusterKey& key) {
+  bool allocates = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = clusters_.find(key);
+    allocates = found != clusters_.end() && found->second.allocator != nullptr;
+  }
+  if (allocates) return tend_allocations(key);
   const bool carried_out = dispatch(key) && make_way(key);
   auto again = autoscale(key);
   const auto ask_within = [&](Duration time) {

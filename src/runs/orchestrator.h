@@ -10,11 +10,14 @@
 //   3. Everything kept here can be read again from the store: `load` does.
 //   4. A run is told to give way inside one transaction with the orders for its nodes to end it; a server
 //      that dies after that finds both, and one that dies before has asked nobody.
+//   5. On a cluster whose engine finds nodes by itself (an allocator), a waiting run has at most one
+//      allocation, and is placed on that one's nodes, once all of them have registered, and on no others.
 // One thread of its own (the loop); the other members may be called from any thread.
 #pragma once
 
 #include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -25,6 +28,7 @@
 #include "base/clock.h"
 #include "base/notifier.h"
 #include "base/secret.h"
+#include "compute/allocator.h"
 #include "compute/autoscaler.h"
 #include "compute/cluster.h"
 #include "compute/engine.h"
@@ -33,6 +37,7 @@
 #include "compute/scheduler.h"
 #include "compute/standing.h"
 #include "compute/waiting_runs.h"
+#include "runs/allocation_table.h"
 #include "runs/transitions.h"
 #include "store/database.h"
 
@@ -58,9 +63,11 @@ class Orchestrator final : public TransitionObserver {
   Status load();
   // The nodes that should be there, for the engine to find again or to start.
   std::vector<compute::NodeOrder> wanted_nodes() const;
-  // Starts the loop.
-  void start(compute::Engine& engine);
+  // Starts the loop. The factory is asked for each cluster whose engine finds nodes by itself.
+  void start(compute::Engine& engine, compute::AllocatorFactory make_allocator = {});
   void stop();
+  // After `stop`: no engine is asked or heard any more.
+  void close_engines();
 
   const Transitions& transitions() const { return transitions_; }
   const LivenessTimes& times() const { return times_; }
@@ -81,13 +88,21 @@ class Orchestrator final : public TransitionObserver {
   Result<Secret> add_joined_node(const compute::NodeRecord& node);
   // Takes no more work; gone once it has none. kConflict for a node of the engine's.
   Status let_node_go(const NodeId& node);
+  // How its engine stands; nullopt for clusters of this machine.
+  std::optional<compute::AllocatorStatus> engine_status(const compute::ClusterKey& key) const;
+  // Ends the allocations that no node has come of; they are asked for again by the next server.
+  void end_waiting_allocations(Duration within);
 
   // From agents.
   Status node_registered(const NodeId& node, const NodeCapacity& capacity, const std::string& address,
-                         int pid);
+                         int pid, const std::vector<int>& gpu_indices = {});
+  // Whether a bad end of the attempt may be its engine's doing, and not its own. Asks the engine, so it takes
+  // a moment. If so, the engine tells in a while how it really ended, and the run is settled then.
+  bool may_be_ended_by_engine(const AttemptKey& key) const;
   Status node_heard_from(const NodeId& node);
   // From the engine.
   void node_event(const compute::NodeEvent& event);
+  void allocation_event(const compute::AllocationEvent& event);
   // The open parts that this node should have but did not list twice in a row are given up.
   Status attempts_missing(const NodeId& node, const std::vector<AttemptKey>& held);
 
@@ -106,6 +121,15 @@ class Orchestrator final : public TransitionObserver {
     compute::StartBackoff backoff;
     std::string start_problem;
     bool removing = false;
+    std::shared_ptr<compute::Allocator> allocator;  // shared with those who ask it something just now
+  };
+
+  struct Allocation {
+    StoredAllocation stored;
+    bool placed = false;                         // the run was given its nodes
+    bool over = false;                           // the run does not need it any more
+    bool let_go = false;                         // and all have been told
+    std::optional<compute::AllocationEnd> gone;  // nothing of it is left in the engine
   };
 
   void loop();
@@ -124,6 +148,21 @@ class Orchestrator final : public TransitionObserver {
   void forget_cluster_without_nodes(const compute::ClusterKey& key);
   void start_failed(const compute::ClusterKey& key, const std::string& why);
   void watch_silence();
+
+  // Of clusters with an allocator (orchestrator_allocations.cc).
+  Status load_allocations(store::Reader& reader);
+  void open_allocator(Cluster& cluster);
+  std::optional<Monotonic> tend_allocations(const compute::ClusterKey& key);
+  bool place_arrived(const compute::ClusterKey& key);
+  std::optional<compute::Placement> placement_for(const Allocation& allocation) const;
+  std::optional<Monotonic> request_allocations(const compute::ClusterKey& key);
+  void let_allocations_go(const compute::ClusterKey& key);
+  std::optional<Monotonic> remove_gone(const compute::ClusterKey& key);
+  void allocation_ended(const compute::AllocationEvent& event, const Allocation& allocation);
+  Status settle(const compute::AllocationEvent& event);
+  Status end_waiting_run(const RunId& id, EventKind kind, const std::string& reason);
+  std::string why_allocated_run_waits(const Cluster& cluster, const Run& run) const;
+  void note_allocation_over(const compute::AllocationKey& key);
   Status tell_runs_of(const NodeId& node, EventKind kind, const std::string& reason);
   compute::ClusterView view_of(const Cluster& cluster) const;
 
@@ -143,6 +182,10 @@ class Orchestrator final : public TransitionObserver {
   std::set<compute::ClusterKey> dirty_;
   std::set<NodeId> silent_;  // nodes whose runs have been told
   std::map<NodeId, std::set<AttemptKey>> missing_once_;
+  compute::AllocatorFactory make_allocator_;
+  std::map<compute::AllocationKey, Allocation> allocations_;
+  std::map<std::string, compute::AllocationKey> requests_;
+  std::set<compute::AllocationKey> arrived_;  // a node of theirs has registered
   std::thread thread_;
 };
 

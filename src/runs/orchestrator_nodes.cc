@@ -140,8 +140,9 @@ void Orchestrator::drain_node(const NodeId& node) {
 }
 
 Status Orchestrator::node_registered(const NodeId& node, const NodeCapacity& capacity,
-                                     const std::string& address, int pid) {
-  SLIPWAY_TRY(nodes_.registered(node, capacity, address, pid));
+                                     const std::string& address, int pid,
+                                     const std::vector<int>& gpu_indices) {
+  SLIPWAY_TRY(nodes_.registered(node, capacity, address, pid, gpu_indices));
   SLIPWAY_TRY(database_.write([&](store::Writer& writer) {
     return compute::set_node_registered(writer, node, capacity, address, pid, clock_.now());
   }));
@@ -151,6 +152,8 @@ Status Orchestrator::node_registered(const NodeId& node, const NodeCapacity& cap
       found->second.backoff.succeeded();
       found->second.start_problem.clear();
     }
+    if (const auto request = requests_.find(compute::request_of(node)); request != requests_.end())
+      arrived_.insert(request->second);
     wake(info->record.cluster);
   }
   return node_heard_from(node);
@@ -194,9 +197,12 @@ void Orchestrator::node_event(const compute::NodeEvent& event) {
 
 void Orchestrator::forget_cluster_without_nodes(const ClusterKey& key) {
   if (!nodes_.list(key).empty()) return;
+  Cluster forgotten;  // outlives the lock: an allocator that ends may be telling something just now
   const std::lock_guard lock(mutex_);
-  if (const auto found = clusters_.find(key); found != clusters_.end() && found->second.removing)
+  if (const auto found = clusters_.find(key); found != clusters_.end() && found->second.removing) {
+    forgotten = std::move(found->second);
     clusters_.erase(found);
+  }
 }
 
 void Orchestrator::watch_silence() {

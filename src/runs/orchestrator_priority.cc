@@ -55,6 +55,7 @@ void Orchestrator::attempt_is_over(const Run& run) {
   for (int rank = 0; rank < run.job.nodes; ++rank)
     nodes_.release({.run = run.id, .attempt = run.attempt, .rank = rank});
   const std::lock_guard lock(mutex_);
+  note_allocation_over({.run = run.id, .attempt = run.attempt});
   if (const auto found = clusters_.find(key_of(run)); found != clusters_.end())
     found->second.held.erase(run.id);
   wake(key_of(run));
@@ -63,10 +64,13 @@ void Orchestrator::attempt_is_over(const Run& run) {
     if (!cluster.queue.empty()) wake(key);
 }
 
-// While all clusters are dedicated, they share the machine as they will.
+// While all clusters are dedicated, they share the machine as they will. Those whose nodes are elsewhere have
+// no part in it.
 bool Orchestrator::machine_is_shared() const {
-  return std::ranges::any_of(
-      clusters_, [](const auto& entry) { return entry.second.spec.priority == compute::Priority::kLow; });
+  return std::ranges::any_of(clusters_, [](const auto& entry) {
+    return entry.second.spec.priority == compute::Priority::kLow &&
+           entry.second.spec.engine == compute::EngineKind::kLocal;
+  });
 }
 
 compute::MachineUse Orchestrator::machine_use() const {
@@ -78,6 +82,7 @@ compute::MachineUse Orchestrator::machine_use() const {
                                                 .gpus = static_cast<int>(machine_.gpus.size()),
                                                 .gpu_names = {}});
   for (const auto& [key, cluster] : clusters_) {
+    if (cluster.spec.engine != compute::EngineKind::kLocal) continue;
     for (const auto& [id, held] : cluster.held) {
       const int standing = compute::standing_of(held, cluster.spec.priority, now, times_.ageing);
       for (const compute::Grant& grant : held.grants)
@@ -93,7 +98,7 @@ std::vector<compute::Candidate> Orchestrator::candidates_for(const ClusterKey& k
   const Timestamp now = clock_.now();
   const bool shared = machine_is_shared();
   for (const auto& [other, cluster] : clusters_) {
-    if (other != key && !shared) continue;
+    if (other != key && (!shared || cluster.spec.engine != compute::EngineKind::kLocal)) continue;
     for (const auto& [id, held] : cluster.held)
       candidates.push_back({.held = &held,
                             .standing = compute::standing_of(held, cluster.spec.priority, now, times_.ageing),

@@ -9,8 +9,8 @@ namespace slipway::runs {
 namespace {
 
 // It waits again. A short stretch of running does not set back for how long it has waited.
-void wait_again(Run& run, Timestamp now, Duration ageing) {
-  if (run.gives_way_to) {
+void wait_again(Run& run, bool preempted, Timestamp now, Duration ageing) {
+  if (run.gives_way_to || preempted) {
     ++run.preemptions;
     const bool has_run = run.started_at && now.micros - run.started_at->micros >= ageing.count();
     if (has_run) run.waiting_since = now;
@@ -26,7 +26,7 @@ void move(Run& run, const Event& event, const Decision& decision, Timestamp now,
   if (decision.next == RunState::kNotResponding && run.state != decision.next) run.resume_state = run.state;
   run.state = decision.next;
   if (run.state == RunState::kRunning && !run.started_at) run.started_at = now;
-  if (run.state == RunState::kQueued) wait_again(run, now, ageing);
+  if (run.state == RunState::kQueued) wait_again(run, event.kind == EventKind::kPreempted, now, ageing);
   if (is_final(run.state)) {
     run.gives_way_to.reset();
     run.ended_at = now;

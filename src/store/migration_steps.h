@@ -12,5 +12,6 @@ extern const std::string_view kModelsStep;
 extern const std::string_view kPriorityStep;
 extern const std::string_view kServicesStep;
 extern const std::string_view kLaunchersStep;
+extern const std::string_view kSlurmStep;
 
 }  // namespace slipway::store

@@ -247,6 +247,7 @@ const std::vector<Migration>& migrations() {
       {.version = 6, .name = "priority", .sql = kPriorityStep},
       {.version = 7, .name = "services", .sql = kServicesStep},
       {.version = 8, .name = "launchers", .sql = kLaunchersStep},
+      {.version = 9, .name = "slurm", .sql = kSlurmStep},
   };
   return steps;
 }
