@@ -1,6 +1,7 @@
 // One executable, its roles as sub-commands: this says what each is and hands over to the command line.
 #include "cli/cli.h"
 #include "node/agent.h"
+#include "node/allocation.h"
 #include "node/mpi.h"
 #include "node/supervisor.h"
 #include "roles/model_server.h"
@@ -28,6 +29,7 @@ int main(int argc, char** argv) {
   if (const auto code = node::play_mpi_part({argv + 1, argv + argc})) return *code;
   const cli::Roles roles{.run_server = roles::run_server,
                          .run_agent = run_agent,
+                         .run_allocation = node::run_allocation,
                          .run_supervisor = run_supervisor,
                          .run_model_server = roles::run_model_server,
                          .describe_routes = roles::describe_routes};

@@ -39,6 +39,8 @@ struct Roles {
   // kConflict when another server holds the home, with its pid and address in the message.
   std::function<Status(const ServerSettings&)> run_server;
   std::function<Status(const std::filesystem::path& home, const NodeId& node)> run_agent;
+  // The node that an engine has lent this process, as its variables tell it.
+  std::function<Status()> run_allocation;
   std::function<Status(const std::filesystem::path& attempt_folder)> run_supervisor;
   // Serves one model; the settings' wait_for_stop is the role's own.
   std::function<Status(const serving::ServeSettings&)> run_model_server;

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/answer.h"
+#include "cli/compute_attach.h"
 #include "cli/quantities.h"
 #include "cli/session.h"
 #include "cli/table.h"
@@ -19,6 +20,7 @@ struct ClusterOptions {
   std::optional<ByteCount> memory;
   std::optional<int> gpus;
   std::string priority;
+  SlurmOptions slurm;  // for an update
 };
 
 json::object to_json(const ClusterOptions& options) {
@@ -95,18 +97,25 @@ void print_cluster(Context& context, const json::object& cluster) {
   }
   Facts facts;
   facts.add("cluster", text_at(cluster, "name"), Colour::kBold);
+  for (const auto& [name, text] : engine_facts(cluster)) facts.add(name, text);
   facts.add("nodes", fmt::format("{} (from {} to {})", nodes_text(object_at(cluster, "nodes")),
                                  integer_at(cluster, "min_nodes"), integer_at(cluster, "max_nodes")));
   const double cpus = number_at(cluster, "cpus").value_or(0);
   facts.add("each with", fmt::format("{:g} {}, {} memory, {}", cpus, cpus == 1 ? "CPU" : "CPUs",
                                      memory_text(cluster), count_of(integer_at(cluster, "gpus"), "GPU")));
-  facts.add("stopped after", seconds_text(cluster, "idle_seconds") + " idle");
+  if (text_at(cluster, "engine") == "local")
+    facts.add("stopped after", seconds_text(cluster, "idle_seconds") + " idle");
   facts.add("priority", text_at(cluster, "priority"));
   facts.add("waiting", count_of(integer_at(cluster, "queued_runs"), "run"));
   if (const auto created = time_at(cluster, "created_at"))
     facts.add("created", relative_time(*created, context.clock.now()));
   for (const std::string& warning : texts_at(cluster, "warnings"))
     facts.add("warning", warning, Colour::kYellow);
+  const json::object& status = object_at(cluster, "engine_status");
+  if (const std::string problem = text_at(status, "problem"); !problem.empty()) {
+    facts.add("problem", problem, Colour::kRed);
+    facts.add("", text_at(status, "next"));
+  }
   context.console.out(facts.render(context.console.colour_out()));
 }
 
@@ -123,7 +132,8 @@ Result<int> create_cluster(Context& context, const ClusterOptions& options) {
 
 Result<int> update_cluster(Context& context, const ClusterOptions& options) {
   SLIPWAY_TRY(check_name(options.name, "cluster"));
-  const json::object body = to_json(options);
+  json::object body = to_json(options);
+  SLIPWAY_TRY(add_slurm_fields(options.slurm, false, body));
   if (body.empty())
     return fail(ErrorCode::kInvalidArgument, "nothing to change was given",
                 fmt::format("for example: slipway compute update {} --max 8", options.name));
@@ -224,6 +234,8 @@ void add_compute_commands(Command root, Context& context) {
   add_size_options(create, *create_options);
   create.action([create_options, &context] { return create_cluster(context, *create_options); });
 
+  add_compute_attach(compute, context);
+
   compute.command("list", "List the clusters", "slipway compute list").action([&context] {
     return list_clusters(context);
   });
@@ -244,6 +256,7 @@ void add_compute_commands(Command root, Context& context) {
                                    "slipway compute update cpu-cluster --max 8");
   update.positional("NAME", update_options->name, "the cluster", Completes::kCluster);
   add_size_options(update, *update_options);
+  add_slurm_options(update, update_options->slurm);
   update.action([update_options, &context] { return update_cluster(context, *update_options); });
 
   const auto leaving = std::make_shared<std::pair<std::string, std::string>>();

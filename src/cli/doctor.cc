@@ -91,6 +91,33 @@ Check check_server(const Context& context) {
   return check;
 }
 
+// Clusters elsewhere, as the server sees them.
+std::vector<Check> check_clusters(const Context& context) {
+  std::vector<Check> checks;
+  Result<Session> session = Session::open(context);
+  if (!session) return checks;
+  const auto clusters = session->list(session->in_workspace("/compute"), {}, 0);
+  if (!clusters) return checks;
+  for (const json::value& item : *clusters) {
+    const json::object& cluster = item.as_object();
+    if (text_at(cluster, "engine") != "slurm") continue;
+    const json::object& status = object_at(cluster, "engine_status");
+    Check check{.name = fmt::format("cluster {}", text_at(cluster, "name")), .detail = "", .fix = ""};
+    const std::string problem = text_at(status, "problem");
+    const std::string endpoint = text_at(object_at(cluster, "slurm"), "endpoint");
+    if (problem.empty() && flag_at(status, "reachable")) {
+      check.detail = fmt::format("Slurm {} answers at {}, {}", text_at(status, "version"), endpoint,
+                                 count_of(integer_at(object_at(status, "nodes"), "total"), "node"));
+    } else {
+      check.health = Health::kWarning;
+      check.detail = problem.empty() ? fmt::format("Slurm at {} has not been asked yet", endpoint) : problem;
+      check.fix = text_at(status, "next");
+    }
+    checks.push_back(std::move(check));
+  }
+  return checks;
+}
+
 struct Program {
   const char* name;
   const char* version_option;
@@ -254,6 +281,7 @@ std::vector<Check> all_checks(const Context& context) {
   checks.push_back(check_containers());
   checks.push_back(check_program(
       {"sbatch", "--version", "only for clusters that are Slurm's", "apt install slurm-client"}));
+  for (Check& check : check_clusters(context)) checks.push_back(std::move(check));
   checks.push_back(check_gpus());
   checks.push_back(check_cgroups());
   checks.push_back(check_inotify());

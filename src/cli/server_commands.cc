@@ -189,7 +189,13 @@ void add_agent(Command root, Context& context) {
       root.command("agent", "Be a node; the server starts one for each", "slipway agent --node local-3f9a");
   agent.hide();
   agent.option("--node", *node, "NODE", "the node's id");
-  agent.action([node, &context]() -> Result<int> {
+  const auto allocation = std::make_shared<bool>(false);
+  agent.flag("--allocation", *allocation, "be the node that the Slurm job around it has lent");
+  agent.action([node, allocation, &context]() -> Result<int> {
+    if (*allocation) {
+      SLIPWAY_TRY(context.roles.run_allocation());
+      return 0;
+    }
     SLIPWAY_ASSIGN(const NodeId id, parse_name<NodeId>(*node, "node", 128));
     SLIPWAY_TRY(context.roles.run_agent(context.home(), id));
     return 0;

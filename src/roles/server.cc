@@ -18,8 +18,8 @@
 #include "compute/engines/local/local_engine.h"
 #include "http/server.h"
 #include "node/agent_folder.h"
-#include "node/supervisor.h"
 #include "roles/file_limit.h"
+#include "roles/slurm_options.h"
 #include "roles/stop_signal.h"
 #include "routes/services.h"
 #include "runs/run_table.h"
@@ -35,6 +35,7 @@ namespace fs = std::filesystem;
 constexpr uint64_t kDefaultLogQuota = 10ULL << 30;
 constexpr Duration kAgentStopTime = std::chrono::seconds(20);
 constexpr Duration kCancelTime = std::chrono::seconds(60);
+constexpr Duration kAllocationsTime = std::chrono::seconds(10);
 
 Result<FileLock> take_home(const fs::path& home) {
   SLIPWAY_TRY(make_folders(home));
@@ -94,12 +95,6 @@ Result<uint64_t> log_quota() {
   const char* text = std::getenv("SLIPWAY_LOG_QUOTA");
   if (text == nullptr) return kDefaultLogQuota;
   return cli::parse_bytes(text);
-}
-
-// What a node that is not wanted any more has left of an attempt: its processes, then its files.
-Status clear_attempt(const fs::path& folder) {
-  SLIPWAY_TRY(node::end_orphans(folder.string(), "its node is not wanted any more"));
-  return node::remove_folder(folder);
 }
 
 // Everything the control plane is made of, in the order it is built and, reversed, taken down.
@@ -261,10 +256,14 @@ Status ControlPlane::start_engine() {
             }));
             return text;
           },
-          .clear_attempt = clear_attempt},
+          .clear_attempt = node::clear_attempt},
       [this](const compute::NodeEvent& event) { orchestrator_->node_event(event); });
   SLIPWAY_TRY(engine_->recover(orchestrator_->wanted_nodes()));
-  orchestrator_->start(*engine_);
+  orchestrator_->start(*engine_, [this](const compute::ClusterSpec& spec, compute::AllocationSink sink) {
+    return std::make_unique<compute::SlurmAllocator>(
+        spec, slurm_options(*database_, home_, clock_, public_url_, settings_.tls_certificate),
+        std::move(sink));
+  });
   return {};
 }
 
@@ -349,6 +348,7 @@ void ControlPlane::take_down() {
     if (const Status told = controller_->let_all_go(); !told)
       log_warning("shutdown.services", {{"error", told.error()}});
     cancel_active_runs(stop_.cancel_runs());
+    if (stop_.cancel_runs()) orchestrator_->end_waiting_allocations(kAllocationsTime);
   }
   // Agents end with the server, jobs do not: their supervisors go on and the next server's agents find them.
   if (engine_)
@@ -358,6 +358,7 @@ void ControlPlane::take_down() {
   if (server_) server_->stop();
   if (loopback_server_) loopback_server_->stop();
   engine_.reset();
+  orchestrator_->close_engines();
   housekeeping_->stop();
   ::unlink((home_ / "server.json").c_str());
 }
