@@ -42,7 +42,7 @@ function(slipway_library name)
       target_link_options(${fuzzer_name} PRIVATE -fsanitize=fuzzer)
       # A short run on every `make test`; `make soak` runs them longer.
       add_test(NAME fuzz.${fuzzer_name}
-               COMMAND ${fuzzer_name} -max_total_time=5 -rss_limit_mb=2048 -timeout=10 -verbosity=0
+               COMMAND ${fuzzer_name} -max_total_time=3 -rss_limit_mb=2048 -timeout=10 -verbosity=0
                        -artifact_prefix=${CMAKE_BINARY_DIR}/)
       set_tests_properties(fuzz.${fuzzer_name} PROPERTIES TIMEOUT 120 LABELS fuzz)
     endforeach()
