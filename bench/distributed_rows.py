@@ -128,7 +128,7 @@ def first_lines(_):
 
 def failure(_):
     """From one rank's failure to the end of the last process anywhere: those that obey, and those that do not."""
-    grace = 1.0
+    grace = 2.0
     with machines() as nodes:
         for what, rest in (
             ("SIGTERM obeyed", "exec sleep 600"),

@@ -166,7 +166,12 @@ void Attempt::reap() {
   }
 }
 
-void Attempt::rank_ended(const Rank& rank) {
+// Told at once: the other nodes need not wait until the last process here has ended.
+void Attempt::announce(std::string_view phase, const std::string& detail) {
+  feed_.record(journal::Kind::kPhase, json::serialize(json::object{{"phase", phase}, {"detail", detail}}));
+}
+
+void Attempt::rank_ended(Rank& rank) {
   if (rank.failed() && !ending_.asked() && !first_failed_)
     first_failed_ = static_cast<size_t>(&rank - ranks_.data());
   const bool all =
@@ -174,8 +179,16 @@ void Attempt::rank_ended(const Rank& rank) {
   const Monotonic now = clock_.monotonic();
   if (all) return ending_.main_process_ended(now);
   if (rank.failed()) {
+    if (!ending_.asked()) {
+      for (size_t channel = 0; channel < Rank::kChannels; ++channel) rank.read(channel);
+      feed_.flush();
+      ExitStatus status;
+      rank.describe(status);
+      announce("rank-failed", who_failed(rank, status.reason));
+    }
     ending_.ask(Ending::Cause::kRankFailed, "", spec_.grace, false, now);
   } else if (rank.number() == 0 && spec_.end_rule == launch::EndRule::kLeader) {
+    if (!ending_.asked()) announce("leader-done", "rank 0 has ended well; the others are ended");
     ending_.ask(Ending::Cause::kLeaderDone, "", spec_.grace, false, now);
   }
 }

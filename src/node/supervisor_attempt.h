@@ -67,7 +67,8 @@ class Attempt {
   void end_if_due(Monotonic now);
   void do_timed(Monotonic now);
   void reap();
-  void rank_ended(const Rank& rank);
+  void rank_ended(Rank& rank);
+  void announce(std::string_view phase, const std::string& detail);
   bool over(Monotonic now) const;
   void drain();
   void describe_end(ExitStatus& status);

@@ -29,6 +29,7 @@ struct Attempts::Batch {
   json::object environment;           // what the node says about it; empty: nothing
   bool prepared = false;
   bool started = false;
+  std::optional<Event> ending;  // told before the exit: one of its ranks failed, or the leader is done
   std::optional<ExitStatus> exit;
   uint64_t end = 0;  // the journal's position after the batch
 };
@@ -66,6 +67,10 @@ Status Attempts::take_phase(const json::object& document, Timestamp time, Batch&
   SLIPWAY_TRY(fields.finish_lenient());
   batch.prepared = batch.prepared || phase == "starting";
   batch.started = batch.started || phase == "running";
+  if (phase == "rank-failed")
+    batch.ending = {.kind = EventKind::kRankFailed, .reason = detail, .outcome = {}};
+  if (phase == "leader-done")
+    batch.ending = {.kind = EventKind::kLeaderDone, .reason = detail, .outcome = {}};
   if (phase == "preparing")
     batch.notes.push_back({.seq = 0,
                            .time = time,
@@ -216,6 +221,11 @@ Status Attempts::store_batch(store::Writer& writer, const Part& before, Batch& b
     SLIPWAY_TRY(take_environment_report(writer, run, part.key.rank, batch.environment));
   if (batch.prepared) SLIPWAY_TRY(apply(EventKind::kPrepared));
   if (batch.started) SLIPWAY_TRY(apply(EventKind::kStarted));
+  if (batch.ending && !part.cancel) {
+    auto verdict = transitions.apply(writer, run, *batch.ending);
+    if (!verdict) return fail(std::move(verdict).error());
+    part.cancel.emplace();  // as the transition has it in the store
+  }
   if (!batch.entries.empty()) {
     SLIPWAY_ASSIGN(const size_t left_out, append_entries(metrics_, writer, run.id, batch.entries));
     if (left_out > 0)
@@ -245,8 +255,8 @@ Status Attempts::take_exit(store::Writer& writer, Run& run, Part& part, const Ex
   Event event{
       .kind = all ? EventKind::kExited : EventKind::kRankFailed, .reason = exit.reason, .outcome = {}};
   const bool leader_done = part.key.rank == 0 && exit.good() && ends_with_first_node(run.job);
-  // One that was told to end says nothing new.
-  if (!all && (exit.good() || exit.canceled) && !leader_done) return {};
+  // When all have been told to end, the end of one says nothing new.
+  if (!all && (part.cancel || (exit.good() && !leader_done))) return {};
   if (event.reason.empty()) event.reason = fmt::format("exit code {}", exit.code);
   // Of several processes the reason names the rank that failed; else the node's is all there is to say.
   if (!all && !event.reason.starts_with("rank "))
