@@ -37,6 +37,8 @@ TEST_F(SupervisorRanks, TheFirstThatFailsEndsTheOthersAndIsTheReason) {
   ASSERT_TRUE(account.exit);
   EXPECT_EQ(account.exit->code, 7);
   EXPECT_FALSE(account.exit->canceled);
+  EXPECT_EQ(account.phases.back(), "rank-failed")
+      << "the other nodes are told before the last here has ended";
   EXPECT_EQ(account.exit->reason,
             "rank 1: exited with code 7; it printed last: about to fail | no more data");
 }
