@@ -7,6 +7,8 @@
 // node's working folder and its own log.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "launch/launcher.h"
 #include "launch/mpi_variables.h"
 
@@ -63,6 +65,13 @@ Result<ProcessSpec> mpirun_process(const LaunchInput& input, const std::string& 
   return process;
 }
 
+// OpenMPI tells nodes apart by their host names, for who shares memory with whom and for what that memory is
+// called. Nodes of one machine have one name.
+bool shares_machine(const LaunchInput& input) {
+  const NodeOffer& own = input.offers[static_cast<size_t>(input.order.key.rank)];
+  return std::ranges::count(input.offers, own.address, &NodeOffer::address) > 1;
+}
+
 Result<ProcessSpec> waiting_process(const LaunchInput& input) {
   const NodeOffer& own = input.offers[static_cast<size_t>(input.order.key.rank)];
   if (own.ports.empty())
@@ -70,6 +79,7 @@ Result<ProcessSpec> waiting_process(const LaunchInput& input) {
   ProcessSpec process{
       .rank = 0, .argv = {input.program, "mpi-node"}, .log = kLog, .name = "OpenMPI's daemon"};
   process.environment[std::string(kMpiListen)] = fmt::format("{}:{}", own.address, own.ports.front());
+  if (shares_machine(input)) process.environment[std::string(kMpiHost)] = host_name(input.order.key.rank);
   return process;
 }
 

@@ -136,6 +136,19 @@ TEST(Launchers, MpiRunsOneMpirunThatReachesTheOthersThroughSlipway) {
   for (const std::string& word : mpirun.argv) EXPECT_EQ(word.find("s3cret"), std::string::npos);
 }
 
+TEST(Launchers, MpiGivesNodesThatShareAMachineNamesOfTheirOwn) {
+  const AttemptOrder order = order_of("mpi", 3, 1, 2);
+  std::vector<NodeOffer> offers = offers_for(order.job);
+  const auto name = [&] {
+    auto launched =
+        launch({.order = order, .offers = offers, .command = order.job.command, .folder = "/attempt"});
+    return launched.value().processes[0].environment["SLIPWAY_MPI_HOST"];
+  };
+  EXPECT_EQ(name(), "");
+  offers[1].address = offers[2].address;
+  EXPECT_EQ(name(), "slipway-2");
+}
+
 TEST(Launchers, MpiWaitsOnTheOtherNodes) {
   const Launch launch = launched(order_of("mpi", 2, 2, 1));
   ASSERT_EQ(launch.processes.size(), 1U);

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -52,6 +53,14 @@ Result<UniqueFd> listen_at(const Endpoint& endpoint) {
 
 void complain(const Error& error) {
   std::fputs(fmt::format("slipway: {}\n", error.message).c_str(), stderr);
+}
+
+// A host name for this process and what it starts. Where that is not allowed OpenMPI goes on, and takes the
+// nodes of one machine for one.
+void take_host_name(const std::string& name) {
+  if (name.empty()) return;
+  if (::unshare(CLONE_NEWUTS) == 0 && ::sethostname(name.data(), name.size()) == 0) return;
+  complain(errno_error(errno, fmt::format("call this node {}, which shares its machine with others", name)));
 }
 
 pid_t start_orted(const std::vector<std::string>& arguments) {
@@ -110,6 +119,7 @@ Result<std::vector<std::string>> take_order(MpiChannel& channel, const Secret& s
 
 Result<int> wait_for_mpirun() {
   const Secret secret(take_variable(launch::kMpiSecret));
+  take_host_name(take_variable(launch::kMpiHost));
   SLIPWAY_ASSIGN(const Endpoint endpoint, endpoint_from_text(take_variable(launch::kMpiListen)));
   SLIPWAY_ASSIGN(UniqueFd listener, listen_at(endpoint));
   while (true) {

@@ -64,8 +64,11 @@ class Network:
         return f"{self.prefix}.{index + 2}"
 
     def inside(self, index, *command):
-        """A command line that runs `command` there. Only the network changes: cgroups stay as they are."""
-        return ["nsenter", f"--net=/run/netns/{self.names[index]}", *map(str, command)]
+        """A command line that runs `command` there, under a host name of its own. Only the network and the name change:
+        cgroups stay as they are."""
+        there = ["nsenter", f"--net=/run/netns/{self.names[index]}", "unshare", "--uts"]
+        named = ["sh", "-c", 'hostname "$0" && exec "$@"', self.names[index]]
+        return [*there, *named, *map(str, command)]
 
     def cut(self, index):
         """As a pulled cable: nothing is told, nothing comes through."""
