@@ -3,6 +3,7 @@
 from urllib.parse import quote
 
 from azureml._service import iso
+from azureml.core import _launchers
 
 
 def script_and_arguments(command):
@@ -44,6 +45,7 @@ def run_definition(record):
             "build": record.get("environment"),
         },
         "history": {"outputCollection": True, "directoriesToWatch": ["logs"], "snapshotProject": True},
+        **_launchers.sections(job),
     }
 
 

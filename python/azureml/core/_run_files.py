@@ -19,10 +19,13 @@ PREPARE_LOG = "azureml-logs/65_job_prep.txt"
 _NO_STORE = "a run's files are kept in the workspace's own store"
 
 
+_PROCESS_LOG = re.compile(r"^user_logs/std_log_process_(\d+)\.txt$")
+
+
 def azure_log_name(name, rank=0, ranks=1):
-    process = re.match(r"^user_logs/std_log_process_(\d+)\.txt$", name)
+    process = _PROCESS_LOG.match(name)
     if process:
-        return f"azureml-logs/70_driver_log_{int(process.group(1))}.txt"
+        return f"azureml-logs/70_driver_log_{process.group(1)}.txt"
     if name == STD_LOG:
         return DRIVER_LOG if ranks == 1 else f"azureml-logs/70_driver_log_{rank}.txt"
     if name == ENVIRONMENT_LOG:
@@ -49,7 +52,7 @@ class RunFiles:
             logs = self._slipway_run.log_files()
         newest = max([log.attempt for log in logs] or [0])
         logs = [log for log in logs if log.attempt == newest]
-        ranks = len({log.rank for log in logs}) or 1
+        ranks = len({log.rank for log in logs if log.name == STD_LOG or _PROCESS_LOG.match(log.name)}) or 1
         return {azure_log_name(log.name, log.rank, ranks): log for log in logs}
 
     def get_file_names(self):

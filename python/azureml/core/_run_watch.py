@@ -5,6 +5,7 @@ import sys
 import threading
 
 from azureml._service import translated
+from azureml.core._launchers import process_count
 from azureml.core._run_files import DATA_LOG, ENVIRONMENT_LOG, STD_LOG, azure_log_name
 from azureml.exceptions import ActivityFailedException, ExperimentExecutionException
 
@@ -88,8 +89,7 @@ def stream(run, out=None):
 
     printer = Printer(out or sys.stdout)
     slipway_run = run._slipway_run
-    job = slipway_run.document.get("job", {})
-    ranks = int(job.get("nodes") or 1) * int(job.get("processes") or 1)
+    ranks = process_count(slipway_run.document.get("job", {}))
     printer.line(f"RunId: {run.id}")
     printer.line(f"Web View: {run.get_portal_url()}")
     others = [_PreparationLog(slipway_run, name, printer) for name in (ENVIRONMENT_LOG, DATA_LOG)]

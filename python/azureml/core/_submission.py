@@ -4,7 +4,7 @@ import os
 
 from azureml._service import translated
 from azureml._support import reject_unknown
-from azureml.core import _command
+from azureml.core import _command, _launchers
 from azureml.core.script_run_config import MAX_RUN_DURATION_SECONDS_DEFAULT, ScriptRunConfig
 from azureml.exceptions import ExperimentExecutionException, SnapshotException, UserErrorException
 
@@ -57,7 +57,6 @@ def job_of(experiment, config):
         "experiment": experiment.name,
         "compute": getattr(run_config.target, "name", run_config.target) or "local",
         "environment": _environments.reference(workspace, environment),
-        "nodes": int(run_config.node_count or 1),
         "variables": variables,
         "snapshot": _source(workspace, config),
     }
@@ -74,7 +73,7 @@ def job_of(experiment, config):
     seconds = run_config.max_run_duration_seconds
     if seconds and seconds != MAX_RUN_DURATION_SECONDS_DEFAULT:
         job["timeout_seconds"] = seconds
-    _launcher(run_config, job)
+    job.update(_launchers.fields(run_config))
     chosen = {"azureml.framework": run_config.framework, "azureml.communicator": run_config.communicator}
     return job, {key: value for key, value in chosen.items() if value not in ("Python", "None")}
 
@@ -105,35 +104,3 @@ def azure_variables(experiment):
         "AZUREML_ARM_WORKSPACE_NAME": workspace.name,
         "AZUREML_ARM_PROJECT_NAME": experiment.name,
     }
-
-
-def _launcher(run_config, job):
-    """The launcher of the server's, and how many processes it starts on each node."""
-    kind = str(run_config.communicator or "None").lower()
-    nodes = job["nodes"]
-    if kind in ("mpi", "intelmpi", "openmpi"):
-        job["processes"] = int(run_config.mpi.process_count_per_node or 1)
-        # mpirun is not needed for one process, and may not be there.
-        if job["processes"] * nodes > 1:
-            job["launcher"] = "mpi"
-    elif kind in ("nccl", "gloo"):
-        count = int(run_config.pytorch.process_count or nodes)
-        if count % nodes:
-            raise UserErrorException(
-                f"process_count is {count} for {nodes} nodes, which all run as many: make it a multiple of node_count"
-            )
-        job.update(launcher="pytorch", processes=count // nodes)
-    elif kind == "parameterserver":
-        workers, servers = run_config.tensorflow.worker_count, run_config.tensorflow.parameter_server_count
-        tasks = workers + servers
-        if tasks > 1:
-            # As many nodes as there are tasks, unless fewer are asked for.
-            job.update(
-                launcher=f"tensorflow:workers={workers},ps={servers}",
-                nodes=min(nodes, tasks),
-                processes=-(-tasks // nodes),
-            )
-    elif kind == "paralleltask":
-        raise UserErrorException(
-            "Slipway has no parallel tasks; start the tasks as processes (MpiConfiguration), or as runs of their own"
-        )

@@ -71,11 +71,13 @@ class ScriptRunConfig:
                 f"not {type(config).__name__}"
             )
         framework, communicator, section = _LAUNCHERS[kind]
+        if kind == "PyTorchConfiguration":
+            communicator = str(config.communication_backend or communicator).capitalize()
         run_config.framework, run_config.communicator = framework, communicator
         setattr(run_config, section, config)
         run_config.node_count = getattr(config, "node_count", None) or 1
         if kind == "TensorflowConfiguration":
-            run_config.node_count = config.worker_count + config.parameter_server_count
+            run_config.node_count = max(1, (config.worker_count or 0) + (config.parameter_server_count or 0))
 
 
 _LAUNCHERS = {

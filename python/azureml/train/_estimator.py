@@ -1,11 +1,17 @@
 """The estimators: an older way to write a ScriptRunConfig with its environment."""
 
+import copy
 from inspect import Parameter, Signature
 
 from azureml._support import warn_once
 from azureml.core.conda_dependencies import CondaDependencies, package_name
 from azureml.core.environment import Environment, _requirement_lines
-from azureml.core.runconfig import RunConfiguration
+from azureml.core.runconfig import (
+    MpiConfiguration,
+    PyTorchConfiguration,
+    RunConfiguration,
+    TensorflowConfiguration,
+)
 from azureml.core.script_run_config import MAX_RUN_DURATION_SECONDS_DEFAULT, ScriptRunConfig
 from azureml.exceptions import UserErrorException
 
@@ -126,17 +132,12 @@ class MMLBaseEstimator:
         made.node_count = given["node_count"] or 1
         if given["max_run_duration_seconds"]:
             made.max_run_duration_seconds = given["max_run_duration_seconds"]
-        backend = given["distributed_training"]
-        if backend is None and given["distributed_backend"]:
-            backend = named_backend(given)
+        backend = chosen_backend(given)
         if backend is not None:
             holder = ScriptRunConfig(".", script=self._script, run_config=made)
-            if hasattr(backend, "process_count_per_node"):
-                backend.node_count = made.node_count
             nodes = made.node_count
             holder._distribute(backend)
-            if not hasattr(backend, "worker_count"):
-                made.node_count = nodes
+            made.node_count = nodes
         return made
 
     def _environment(self, given):
@@ -222,19 +223,32 @@ def script_arguments(script_params):
     return made
 
 
-def named_backend(given):
-    from azureml.core.runconfig import MpiConfiguration, TensorflowConfiguration
+def chosen_backend(given):
+    """How the processes are started: as `distributed_training` or the older `distributed_backend` says; several
+    without either are started by MPI."""
+    each, nodes = given["process_count_per_node"] or 1, given["node_count"] or 1
+    backend = given["distributed_training"]
+    if backend is None and given["distributed_backend"]:
+        backend = named_backend(given)
+    if backend is None:
+        return MpiConfiguration(each, nodes) if each * nodes > 1 else None
+    backend = copy.copy(backend)
+    if isinstance(backend, MpiConfiguration):
+        backend.process_count_per_node = max(each, backend.process_count_per_node or 1)
+    if isinstance(backend, PyTorchConfiguration) and backend.process_count is None:
+        backend.process_count = each * nodes
+    return backend
 
+
+def named_backend(given):
     warn_once("distributed_backend", "distributed_backend is the older form of distributed_training")
     name = str(given["distributed_backend"]).lower()
     if name in ("mpi", "openmpi", "intelmpi", "horovod"):
-        return MpiConfiguration(given["process_count_per_node"], given["node_count"])
+        return MpiConfiguration()
     if name in ("ps", "parameterserver"):
         return TensorflowConfiguration(given["worker_count"], given["parameter_server_count"])
     if name in ("nccl", "gloo"):
-        from azureml.core.runconfig import PyTorchConfiguration
-
-        return PyTorchConfiguration(given["node_count"], name.capitalize(), given["node_count"])
+        return PyTorchConfiguration(None, name.capitalize())
     raise UserErrorException(
         f"There is no distributed_backend '{given['distributed_backend']}'; use 'mpi' or 'ps'"
     )
