@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from support import invariants
+from support import frameworks, invariants
 from support.server import DEV, RELEASE, Slipway
 
 
@@ -47,6 +47,17 @@ def stopped(request):
 def dev(request):
     """A home for the program with failpoints; the test starts it with the faults it wants."""
     yield from one_server(request, DEV, start=False)
+
+
+@pytest.fixture(scope="session")
+def framework(tmp_path_factory):
+    """The interpreter of an environment with real packages: framework("tensorflow"), see support/frameworks.py."""
+
+    def make(name):
+        shared = tmp_path_factory.getbasetemp().parent / "frameworks" / name
+        return frameworks.environment(shared, *frameworks.SETS[name])
+
+    return make
 
 
 @pytest.fixture(scope="session")

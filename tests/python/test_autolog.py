@@ -1,17 +1,7 @@
 """slipway.autolog with the real frameworks: today's TensorFlow and scikit-learn, and the Lightning of Python 3.6."""
 
 import pytest
-from support import frameworks
-from support.interpreters import NEWEST, OLDEST, PACKAGES
-
-
-@pytest.fixture
-def framework(tmp_path_factory):
-    def make(name, version, *packages):
-        shared = tmp_path_factory.getbasetemp().parent / "frameworks" / name
-        return frameworks.environment(shared, version, *packages)
-
-    return make
+from support.interpreters import PACKAGES
 
 
 def trained(ws, python, script):
@@ -24,7 +14,7 @@ def trained(ws, python, script):
 
 @pytest.mark.timeout(400)
 def test_keras_and_scikit_learn_log_by_themselves(ws, framework):
-    python = framework("tensorflow", NEWEST, "tensorflow-cpu==2.21.0", "scikit-learn")
+    python = framework("tensorflow")
     run = trained(
         ws,
         python,
@@ -67,7 +57,7 @@ MLPClassifier(max_iter=3, random_state=1).fit(x, y)
 
 @pytest.mark.timeout(400)
 def test_lightning_logs_by_itself(ws, framework):
-    python = framework("lightning", OLDEST, "torch==1.6.0", "pytorch-lightning==1.2.10")
+    python = framework("pytorch")
     run = trained(
         ws,
         python,

@@ -85,6 +85,17 @@ def test_failed_run_raises_and_tells_why(ws):
     assert "broken" in run.logs()
 
 
+def test_processes_of_a_launcher_are_followed_by_their_first(ws):
+    run = ws.submit(command="echo I am $RANK of $WORLD_SIZE", source=None, launcher="pytorch", processes=2)
+    shown = io.StringIO()
+    run.follow(file=shown, timeout=60)
+    assert "I am 0 of 2\n" in shown.getvalue() and "I am 1" not in shown.getvalue()
+    assert run.logs() == "I am 0 of 2\n"
+    assert run.logs("user_logs/std_log_process_1.txt") == "I am 1 of 2\n"
+    with pytest.raises(errors.InvalidArgumentError, match="launcher"):
+        ws.submit(command="true", source=None, launcher="carrier-pigeon")
+
+
 def test_canceled_run_ends(ws):
     run = ws.submit(command="sleep 100", source=None)
     with pytest.raises(errors.TimedOutError, match="has not ended within"):

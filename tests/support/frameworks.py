@@ -5,7 +5,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .interpreters import interpreter
+from .interpreters import NEWEST, OLDEST, interpreter
+
+# What tests need of real frameworks, by name: a Python and the packages on it. Few sets, since each costs a download.
+SETS = {
+    "tensorflow": (NEWEST, "tensorflow-cpu==2.21.0", "scikit-learn", "mpi4py==4.1.2"),
+    "pytorch": (OLDEST, "torch==1.6.0", "pytorch-lightning==1.2.10"),
+}
 
 
 def environment(folder: Path, version: str, *packages: str) -> Path:
