@@ -4,6 +4,8 @@
 #include <numeric>
 #include <set>
 
+#include "compute/slots.h"
+
 namespace slipway::compute {
 
 namespace {
@@ -18,12 +20,6 @@ struct Future {
 
   void leave(const Candidate& gone);
 };
-
-NodeView node_to_come(const Amount& size) {
-  std::vector<int> gpus(static_cast<size_t>(size.gpus));
-  std::iota(gpus.begin(), gpus.end(), 0);
-  return {.id = {}, .total = size, .free = size, .free_gpus = std::move(gpus), .accepting = true};
-}
 
 void Future::leave(const Candidate& gone) {
   for (const Grant& grant : gone.held->grants) {
@@ -42,8 +38,7 @@ class Choice {
  public:
   Choice(const WaitingRuns& queue, std::span<const NodeView> nodes, const ClusterView& cluster,
          std::span<const Candidate> candidates)
-      : queue_(queue), future_{.nodes = {nodes.begin(), nodes.end()}, .cluster = cluster} {
-    expect_nodes();
+      : queue_(queue), future_{.nodes = with_nodes_to_come(nodes, cluster), .cluster = cluster} {
     for (const Candidate& candidate : candidates) {
       if (candidate.held->leaving)
         future_.leave(candidate);
@@ -81,15 +76,6 @@ class Choice {
 
  private:
   using Victims = std::vector<const Candidate*>;
-
-  // What starts, and what may be started, is waited for before anybody is sent away. Where nodes do not come
-  // up there is nothing to wait for.
-  void expect_nodes() {
-    if (!future_.cluster.start_problem.empty()) return;
-    for (NodeView& node : future_.nodes) node.accepting = node.accepting || node.starting;
-    while (std::ssize(future_.nodes) < future_.cluster.max_nodes)
-      future_.nodes.push_back(node_to_come(future_.cluster.node_size));
-  }
 
   std::set<int64_t> placed_in(const Future& future) const {
     std::set<int64_t> placed;

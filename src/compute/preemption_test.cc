@@ -6,6 +6,8 @@
 
 #include <map>
 
+#include "compute/awaited_room.h"
+
 namespace slipway::compute {
 namespace {
 
@@ -290,6 +292,25 @@ TEST(MachineRoom, LowRunsUseWhatDedicatedOnesLeave) {
   MachineRoom gpus({.machine = kSize, .dedicated = {.gpus = 2}, .low = {}}, Priority::kLow);
   EXPECT_TRUE(gpus.take(half, false));
   EXPECT_FALSE(gpus.take({.milli_cpus = 1, .memory_bytes = 1, .gpus = 1}, false));
+}
+
+// A run that has just given way must not be back before the one it left for.
+TEST(MachineRoom, OfLowClustersIsLessByWhatDedicatedRunsAreAboutToTake) {
+  WaitingRuns queue;
+  queue.add(waiting(1, kNormal, 1, {.cpus = 1, .memory_bytes = 1 << 30}));
+  ClusterView view{.name = ClusterName("c"),
+                   .max_nodes = 1,
+                   .node_size = kSize,
+                   .machine = kSize,
+                   .use = {.machine = kSize, .dedicated = {}, .low = kSize},
+                   .start_problem = ""};
+  const Amount wanted{.milli_cpus = 1000, .memory_bytes = kGibibyte};
+  EXPECT_EQ(awaited_room(queue, {}, view), wanted);  // as soon as a node has come up
+  NodeView node{.id = NodeId("a"), .total = kSize, .free = kSize, .free_gpus = {0, 1}, .accepting = true};
+  EXPECT_EQ(awaited_room(queue, std::vector{node}, view), wanted);
+  node.free = {};
+  EXPECT_EQ(awaited_room(queue, std::vector{node}, view), Amount{});  // it waits for its own cluster
+  EXPECT_EQ(awaited_room({}, {}, view), Amount{});
 }
 
 TEST(MachineRoom, IsKeptForTheOneThatDidNotFit) {

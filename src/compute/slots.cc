@@ -1,6 +1,7 @@
 #include "compute/slots.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "compute/standing.h"
 
@@ -29,6 +30,21 @@ std::vector<Slot> slots_of(std::span<const NodeView> nodes) {
   for (const NodeView& node : nodes)
     if (node.accepting) slots.push_back({.view = &node, .total = node.total, .free = node.free});
   return slots;
+}
+
+std::vector<NodeView> with_nodes_to_come(std::span<const NodeView> nodes, const ClusterView& cluster) {
+  std::vector<NodeView> all(nodes.begin(), nodes.end());
+  if (!cluster.start_problem.empty()) return all;
+  for (NodeView& node : all) node.accepting = node.accepting || node.starting;
+  std::vector<int> gpus(static_cast<size_t>(cluster.node_size.gpus));
+  std::iota(gpus.begin(), gpus.end(), 0);
+  while (std::ssize(all) < cluster.max_nodes)
+    all.push_back({.id = {},
+                   .total = cluster.node_size,
+                   .free = cluster.node_size,
+                   .free_gpus = gpus,
+                   .accepting = true});
+  return all;
 }
 
 bool can_ever_fit(const WaitingRun& run, const ClusterView& cluster) {

@@ -23,6 +23,10 @@ struct Slot {
 // Of those that accept work.
 std::vector<Slot> slots_of(std::span<const NodeView> nodes);
 
+// The nodes as they will be once those on their way, and those that may still be started, are there. Where
+// nodes do not come up there is nothing to wait for.
+std::vector<NodeView> with_nodes_to_come(std::span<const NodeView> nodes, const ClusterView& cluster);
+
 // Whether a cluster with such nodes can hold the run at all.
 bool can_ever_fit(const WaitingRun& run, const ClusterView& cluster);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "compute/awaited_room.h"
 #include "compute/cluster_store.h"
 #include "runs/run_table.h"
 
@@ -141,6 +142,14 @@ compute::ClusterView Orchestrator::view_of(const Cluster& cluster) const {
   view.moment = {.now = clock_.now(), .ageing = times_.ageing};
   view.use = machine_use();
   if (cluster.allocator != nullptr) compute::take_size(view, cluster.allocator->status());
+  const auto shares_machine = [](const Cluster& one, compute::Priority priority) {
+    return one.spec.engine == compute::EngineKind::kLocal && one.spec.priority == priority;
+  };
+  if (!shares_machine(cluster, compute::Priority::kLow)) return view;
+  for (const auto& [key, other] : clusters_) {
+    if (!shares_machine(other, compute::Priority::kDedicated) || other.queue.empty()) continue;
+    view.use.dedicated += compute::awaited_room(other.queue, nodes_.scheduler_view(key), view_of(other));
+  }
   return view;
 }
 
