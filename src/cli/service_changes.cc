@@ -159,10 +159,12 @@ void add_options(Command command, ServiceOptions& options) {
                  Completes::kFolder);
   command.option("--env", options.environment, "NAME", "its environment (as the framework needs)",
                  Completes::kEnvironment);
-  command.option("--compute", options.compute, "NAME", "the cluster for its replicas (local)",
+  command.option("--compute", options.compute, "NAME",
+                 "the cluster for its replicas (services, a node of this machine beside local)",
                  Completes::kCluster);
-  command.option("--cpu", options.cpus, "N", "share of a node's CPUs for each replica (0.1)");
-  command.option("--memory", options.memory, "SIZE", "for each replica (512M); a bare number counts GiB");
+  command.option("--cpu", options.cpus, "N", "share of a node's CPUs for each replica (0.5)");
+  command.option("--memory", options.memory, "SIZE",
+                 "for each replica (512M for ONNX, 1G or 2G else); a bare number counts GiB");
   command.option("--gpus", options.gpus, "N", "for each replica (0)");
   command.option("--workers", options.workers, "N", "processes of a script or a scikit-learn model (1)");
   command.option("--timeout", options.timeout, "TIME", "of one request (60s)");

@@ -233,7 +233,7 @@ Status ControlPlane::build_services() {
                                                   .notifier = notifier_,
                                                   .clock = clock_,
                                                   .seal = *seal_});
-  deployments_.emplace(*database_, *submissions_, *controller_, *front_door_, clock_, *seal_);
+  deployments_.emplace(*database_, *orchestrator_, *submissions_, *controller_, *front_door_, clock_, *seal_);
   attempts_->complete_orders([this](store::Reader& reader, const runs::Run& run, AttemptOrder& order) {
     return services::complete_order(reader, *seal_, run, order);
   });

@@ -4,13 +4,15 @@
 
 #include <algorithm>
 
-#include "runs/job_models.h"
+#include "compute/cluster_store.h"
 #include "services/keys.h"
 #include "services/servable.h"
 #include "services/service_table.h"
 
 namespace slipway::services {
 namespace {
+
+constexpr Duration kNodeKept = std::chrono::minutes(10);  // after the last replica has gone
 
 ServiceSpec spec_of(const Service& service, ReplicaSpec replica) {
   return {.description = service.description,
@@ -52,10 +54,25 @@ Result<Service> Deployments::find(const WorkspaceName& workspace, const std::str
   return service;
 }
 
+Status Deployments::provide_cluster(const WorkspaceName& workspace, const ReplicaSpec& spec) const {
+  compute::ClusterSpec cluster;
+  cluster.workspace = workspace;
+  cluster.name = ClusterName(std::string(kServicesCluster));
+  cluster.idle = kNodeKept;
+  cluster.created_at = clock_.now();
+  if (spec.compute != cluster.name || orchestrator_.cluster_view(cluster.key())) return {};
+  const Status made =
+      database_.write([&](store::Writer& writer) { return compute::insert_cluster(writer, cluster); });
+  if (!made && made.error().code != ErrorCode::kConflict) return made;
+  if (made) orchestrator_.cluster_changed(cluster);
+  return {};
+}
+
 Status Deployments::resolve(const Service& service, ServiceSpec& spec) const {
   SLIPWAY_TRY(database_.read([&](store::Reader& reader) {
     return make_servable(reader, service.workspace, spec.replica, spec.resources_named);
   }));
+  SLIPWAY_TRY(provide_cluster(service.workspace, spec.replica));
   SLIPWAY_ASSIGN(const Job job, submissions_.check(service.workspace, replica_job(service, spec.replica)));
   spec.replica.environment = job.environment;
   return {};

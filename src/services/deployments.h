@@ -25,9 +25,10 @@ enum class WhichKey { kPrimary, kSecondary };
 class Deployments {
  public:
   // All outlive it.
-  Deployments(store::Database& database, runs::Submissions& submissions, Controller& controller,
-              FrontDoor& door, const Clock& clock, const data::Seal& seal)
+  Deployments(store::Database& database, runs::Orchestrator& orchestrator, runs::Submissions& submissions,
+              Controller& controller, FrontDoor& door, const Clock& clock, const data::Seal& seal)
       : database_(database),
+        orchestrator_(orchestrator),
         submissions_(submissions),
         controller_(controller),
         door_(door),
@@ -67,6 +68,8 @@ class Deployments {
   Result<Service> find(const WorkspaceName& workspace, const std::string& name);
 
  private:
+  // Makes the services' own cluster where the spec means it and the workspace has none.
+  Status provide_cluster(const WorkspaceName& workspace, const ReplicaSpec& spec) const;
   // Writes into the spec which versions it means. kNotFound, kInvalidArgument.
   Status resolve(const Service& service, ServiceSpec& spec) const;
   Result<ServiceSpec> present_spec(store::Reader& reader, const Service& service) const;
@@ -75,6 +78,7 @@ class Deployments {
                        const ReplicaSpec& before, const std::string& caller) const;
 
   store::Database& database_;
+  runs::Orchestrator& orchestrator_;
   runs::Submissions& submissions_;
   Controller& controller_;
   FrontDoor& door_;

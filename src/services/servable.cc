@@ -43,7 +43,7 @@ Resources usual_resources(const std::vector<models::ModelVersion>& found) {
       case ModelFramework::kPytorch: memory = 2ULL << 30; break;
       default: break;
     }
-  return {.cpus = 0.1, .memory_bytes = memory, .gpus = 0};
+  return {.cpus = 0.5, .memory_bytes = memory, .gpus = 0};
 }
 
 // What the model says it needs stands before the default.

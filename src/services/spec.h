@@ -14,6 +14,10 @@
 
 namespace slipway::services {
 
+// Where replicas run unless another cluster is named: a cluster of their own, made when it is first needed,
+// so that a run which wants a whole node of `local` does not wait for a service to be deleted.
+constexpr std::string_view kServicesCluster = "services";
+
 enum class Auth { kKey, kToken, kNone };
 std::string_view to_text(Auth auth);  // "key"
 
@@ -24,8 +28,8 @@ struct ReplicaSpec {
   std::string snapshot;             // the source's manifest; empty: none
   std::string environment;          // pinned; empty: as the framework needs
   bool environment_chosen = false;  // by Slipway, for these models
-  ClusterName compute{"local"};
-  Resources resources{.cpus = 0.1, .memory_bytes = 512ULL << 20, .gpus = 0};
+  ClusterName compute{std::string(kServicesCluster)};
+  Resources resources{.cpus = 0.5, .memory_bytes = 512ULL << 20, .gpus = 0};
   std::map<std::string, std::string> variables;
   Duration timeout = std::chrono::seconds(60);  // of one request
   int workers = 1;                              // processes of a script or a scikit-learn model

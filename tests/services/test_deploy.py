@@ -196,17 +196,19 @@ def test_a_workspace_goes_only_after_its_services(shop):
     processes.wait_until(
         lambda: run(*there, "model", "delete", "times:1", check=False).returncode == 0, 30, "the model stays"
     )
-    run(*there, "compute", "update", "local", "--min", "0", "--idle", "0s")
+    run(*there, "compute", "update", "services", "--idle", "0s")
     processes.wait_until(
         lambda: run("workspace", "delete", "lab", check=False).returncode == 0, 30, "the workspace stays"
     )
 
 
-def test_replicas_are_not_among_the_users_runs(shop):
+def test_replicas_are_not_among_the_users_runs_nor_in_their_way(shop):
     service = shop.deployed("times-svc")
     assert shop.slipway.items(f"{W}/runs") == []
     run = service.replicas("ready")[0]["run"]
     assert shop.slipway.run(run)["kind"] == "replica"
+    whole_node = shop.slipway.submit("true")
+    shop.slipway.completed(whole_node)
     assert "SERVICE_REPLICA_KEY" not in shop.slipway.run(run)["job"]["variables"], (
         "its key is in nobody's record"
     )

@@ -14,7 +14,7 @@ def test_a_service_survives_the_kill_of_its_agent_without_a_failed_request(shop)
     service = shop.deployed("times-svc")
     replica = service.replicas("ready")[0]
     pid = service.replica_pid(replica)
-    node = shop.slipway.nodes()[0]["id"]
+    node = shop.slipway.nodes("services")[0]["id"]
     with Load(service) as load:
         load.wait_for(20)
         shop.slipway.kill_agent(node)
