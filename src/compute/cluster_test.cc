@@ -75,8 +75,10 @@ TEST(Cluster, OfSlurmKeepsItsTokenApart) {
   EXPECT_EQ(read->token->reveal(), "a.b.c");
   EXPECT_TRUE(read->spec.has_token);
   EXPECT_FALSE(json::serialize(to_json(read->spec, {}, {}, 0)).contains("a.b.c"));
-  const auto changed = patched(read->spec, parse(R"({"slurm": {"account": "team"}})"));
-  ASSERT_TRUE(changed);
+  ClusterSpec known = read->spec;
+  known.workspace = WorkspaceName("default");
+  const auto changed = patched(known, parse(R"({"slurm": {"account": "team"}})"));
+  ASSERT_TRUE(changed) << changed.error().message;
   EXPECT_EQ(changed->spec.slurm.partition, "gpu");
   EXPECT_EQ(changed->spec.slurm.account, "team");
   EXPECT_FALSE(changed->token);

@@ -1,5 +1,7 @@
 #include "launch/orted_command.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -76,8 +78,7 @@ std::optional<int> number_at(std::string_view text) {
 }  // namespace
 
 Result<std::vector<std::string>> orted_arguments(const std::vector<std::string>& words) {
-  std::string line;
-  for (const std::string& word : words) line += word + " ";
+  const std::string line = fmt::format("{}", fmt::join(words, " "));
   SLIPWAY_ASSIGN(std::vector<std::string> all, Words(line).take());
   // mpirun may set PATH and LD_LIBRARY_PATH for a shell first; the node has its own.
   const auto program = std::ranges::find_if(all, is_orted);
