@@ -73,7 +73,9 @@ def test_tensorflow_ends_those_that_serve_for_ever_when_its_leader_is_done(machi
 
 def test_tensorflow_config_names_real_places(machines):
     job = {"launcher": "tensorflow:workers=1,ps=1,chief", "processes": 2}
-    run = machines.submit(*ranks.python(ranks.WHO), **job)
+    # The others are ended with the chief: it waits until they have spoken.
+    wait = 'import os, time; time.sleep(3 if os.environ["SLIPWAY_RANK"] == "0" else 0)'
+    run = machines.submit(*ranks.python(ranks.WHO + wait), **job)
     machines.slipway.completed(run)
     found = who(machines, run, 3)
     configs = [json.loads(one["TF_CONFIG"]) for one in found]

@@ -75,7 +75,8 @@ def test_a_service_is_found_again_after_everything_was_killed(shop):
     service.wait_for(lambda _: service.score().status == 200, "it does not come back", 60)
     service.wait_for(lambda record: record["ready_replicas"] == 2, "there are not two replicas again", 60)
     assert service.factor() == 2.0
-    assert len(service.replicas()) == 4
+    assert len(service.replicas("ready")) == 2
+    assert len(service.replicas("starting")) == 0
 
 
 def test_a_port_that_another_program_has_taken_is_told_and_the_path_goes_on(shop):
