@@ -201,11 +201,11 @@ def test_locked_store_gives_503_in_bounded_time_and_recovers(slipway):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of 64 MiB that a test can fill."""
+    """A file system of 128 MiB that a test can fill."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64m,mode=700", "tmpfs", folder], capture_output=True, text=True
+        ["mount", "-t", "tmpfs", "-o", "size=128m,mode=700", "tmpfs", folder], capture_output=True, text=True
     )
     assert mounted.returncode == 0, (
         f"mounting a small file system needs root: run it as root; {mounted.stderr}"
@@ -269,7 +269,7 @@ def test_job_is_unaffected_by_a_full_log_disk_and_ends_once_there_is_space(stopp
     stopped.home = small_disk / "home"
     stopped.up()
     filler = small_disk / "filler"
-    filler.write_bytes(b"\0" * (24 << 20))
+    filler.write_bytes(b"\0" * (88 << 20))  # what is left holds neither the journal nor the log
     run = stopped.submit(
         "head -c 40000000 /dev/zero | tr '\\0' x; echo through > /tmp/$SLIPWAY_RUN_ID; exit 4"
     )
