@@ -5,7 +5,6 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Dict,
-    Iterator,
     List,
     Mapping,
     Optional,
@@ -18,14 +17,13 @@ from urllib.parse import quote
 from . import _html
 from ._http import Json, query_text
 from ._job import Place, texts
-from ._named import NamedVersion
+from ._named import Collection, NamedVersion
 from ._snapshot import size_text
 from ._transfer import RemoteFile, download_files, read_into
 from .datastores import FILES_AT_ONCE, DataFile
-from .errors import NotFoundError
 
 if TYPE_CHECKING:
-    from ._workspace import Workspace
+    pass
 
 
 class DataInput(Place):
@@ -229,7 +227,7 @@ def dataset_table(datasets: Sequence[Dataset]) -> str:
     return _html.table(("Dataset", "Files", "Size", ""), rows)
 
 
-class Datasets:
+class Datasets(Collection[Dataset]):
     """The datasets of a workspace.
 
     ws.data("mnist"), ws.data("mnist", 2), ws.data["mnist:2"]
@@ -238,28 +236,11 @@ class Datasets:
     ws.data.upload("notes", "./folder")                     # copied to the workspace's own store
     """
 
-    def __init__(self, workspace: "Workspace") -> None:
-        self._workspace = workspace
-
-    def _path(self, below: str = "") -> str:
-        return self._workspace.path("/data" + below)
+    _kind = Dataset
+    _folder = "/data"
 
     def __call__(self, name: str, version: Optional[int] = None) -> Dataset:
         return self[name if version is None else f"{name}:{version}"]
-
-    def __getitem__(self, reference: str) -> Dataset:
-        path = self._path("/" + quote(reference, safe=""))
-        return Dataset(self._workspace, self._workspace.transport.get(path))
-
-    def __contains__(self, reference: object) -> bool:
-        try:
-            self[str(reference)]
-        except NotFoundError:
-            return False
-        return True
-
-    def __iter__(self) -> Iterator[Dataset]:
-        return iter(self.list())
 
     def list(self) -> "List[Dataset]":
         """The newest version of each."""

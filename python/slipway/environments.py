@@ -1,17 +1,16 @@
 """Environments: what a script needs, described once, built once for each content, cached."""
 
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence
 from urllib.parse import quote
 
 from . import _html
 from ._http import Json, query_text
 from ._job import texts
-from ._named import NamedVersion
-from .errors import InvalidArgumentError, NotFoundError
+from ._named import Collection, NamedVersion
+from .errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from ._workspace import Workspace
     from .run import Run
 
 
@@ -71,7 +70,7 @@ def environment_table(environments: Sequence[Environment]) -> str:
     return _html.table(("Environment", "Python", "Packages", ""), rows)
 
 
-class Environments:
+class Environments(Collection[Environment]):
     """The environments of a workspace.
 
     ws.environments["tf"], ws.environments["tf:2"], ws.environments["curated/tensorflow"]
@@ -79,25 +78,8 @@ class Environments:
     ws.environments.create("old", conda_file="environment.yml")
     """
 
-    def __init__(self, workspace: "Workspace") -> None:
-        self._workspace = workspace
-
-    def _path(self, below: str = "") -> str:
-        return self._workspace.path("/environments" + below)
-
-    def __getitem__(self, reference: str) -> Environment:
-        path = self._path("/" + quote(reference, safe=""))
-        return Environment(self._workspace, self._workspace.transport.get(path))
-
-    def __contains__(self, reference: object) -> bool:
-        try:
-            self[str(reference)]
-        except NotFoundError:
-            return False
-        return True
-
-    def __iter__(self) -> Iterator[Environment]:
-        return iter(self.list())
+    _kind = Environment
+    _folder = "/environments"
 
     def list(self, curated: bool = False) -> "List[Environment]":
         """The newest version of each; with `curated`, those that Slipway brings."""

@@ -4,17 +4,17 @@ import json
 import os
 import stat
 import time
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence
 from urllib.parse import quote
 
 from . import _html
 from ._http import Json, query_text
 from ._job import resources_of, texts
-from ._named import NamedVersion
+from ._named import Collection, NamedVersion
 from ._snapshot import Entry, Snapshot, hash_file, size_text
 from ._transfer import RemoteFile, download_files, send_snapshot
 from .datastores import FILES_AT_ONCE, DataFile
-from .errors import InvalidArgumentError, NotFoundError, TimedOutError
+from .errors import InvalidArgumentError, TimedOutError
 
 if TYPE_CHECKING:
     from ._workspace import Workspace
@@ -157,35 +157,18 @@ def model_table(models: Sequence[Model]) -> str:
     return _html.table(("Model", "Framework", "Files", "Size", ""), rows)
 
 
-class Models:
+class Models(Collection[Model]):
     """The models of a workspace.
 
     ws.models("digits"), ws.models("digits", 3), ws.models["digits:3"]
     ws.models.register("digits", "./digits.onnx", framework="onnx")
     """
 
-    def __init__(self, workspace: "Workspace") -> None:
-        self._workspace = workspace
-
-    def _path(self, below: str = "") -> str:
-        return self._workspace.path("/models" + below)
+    _kind = Model
+    _folder = "/models"
 
     def __call__(self, name: str, version: Optional[int] = None) -> Model:
         return self[name if version is None else f"{name}:{version}"]
-
-    def __getitem__(self, reference: str) -> Model:
-        path = self._path("/" + quote(reference, safe=""))
-        return Model(self._workspace, self._workspace.transport.get(path))
-
-    def __contains__(self, reference: object) -> bool:
-        try:
-            self[str(reference)]
-        except NotFoundError:
-            return False
-        return True
-
-    def __iter__(self) -> Iterator[Model]:
-        return iter(self.list())
 
     def list(
         self,

@@ -21,8 +21,8 @@ from . import _html
 from ._events import Stream
 from ._http import Json
 from ._job import memory_bytes, texts
-from ._named import Named
-from .errors import ConflictError, InvalidArgumentError, NotFoundError, TimedOutError
+from ._named import Collection, Named
+from .errors import ConflictError, InvalidArgumentError, TimedOutError
 
 if TYPE_CHECKING:
     from ._workspace import Workspace
@@ -214,33 +214,14 @@ def service_table(services: Sequence[Service]) -> str:
     return _html.table(("Service", "State", "Models", "Replicas", "Address"), rows)
 
 
-class Services:
+class Services(Collection[Service]):
     """The services of a workspace: ws.services["digits-svc"]; `ws.deploy` makes one."""
 
-    def __init__(self, workspace: "Workspace") -> None:
-        self._workspace = workspace
-
-    def _path(self, below: str = "") -> str:
-        return self._workspace.path("/services" + below)
+    _kind = Service
+    _folder = "/services"
 
     def __call__(self, name: str) -> Service:
         return self[name]
-
-    def __getitem__(self, name: str) -> Service:
-        return Service(self._workspace, self._workspace.transport.get(self._path("/" + quote(name, safe=""))))
-
-    def __contains__(self, name: object) -> bool:
-        try:
-            self[str(name)]
-        except NotFoundError:
-            return False
-        return True
-
-    def __iter__(self) -> Iterator[Service]:
-        return iter(self.list())
-
-    def list(self) -> "List[Service]":
-        return [Service(self._workspace, item) for item in self._workspace.transport.items(self._path())]
 
     def create(self, document: Json) -> Service:
         """Deploys what a whole document describes (NewService in api/openapi.yaml)."""
