@@ -88,6 +88,16 @@ Status make_folders(const fs::path& path) {
   return {};
 }
 
+Result<UniqueFd> open_in_own_folder(const fs::path& path, int flags) {
+  UniqueFd fd(::open(path.c_str(), flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!fd && errno == ENOENT) {
+    SLIPWAY_TRY(make_folders(path.parent_path()));
+    fd = UniqueFd(::open(path.c_str(), flags | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  }
+  if (!fd) return fail(errno_error(errno, fmt::format("open {}", path.string())));
+  return fd;
+}
+
 Result<UniqueFd> open_beneath(int folder_fd, std::string_view relative, int flags, mode_t mode) {
   if (!is_clean_relative_path(relative))
     return fail(ErrorCode::kInvalidArgument, "that path leaves its folder or has an odd component");

@@ -24,6 +24,9 @@ Status replace_file(const std::filesystem::path& path, std::string_view content,
 // Creates the folder and its parents, 0700.
 Status make_folders(const std::filesystem::path& path);
 
+// Opens a file for writing in a folder that may have been removed since it was made: then it is made again.
+Result<UniqueFd> open_in_own_folder(const std::filesystem::path& path, int flags);
+
 Status write_all(int fd, std::string_view bytes);
 Status sync_folder(const std::filesystem::path& folder);
 

@@ -170,8 +170,7 @@ Result<std::string> FileCache::read(const Digest& digest, size_t limit) {
 Result<std::unique_ptr<FileCache::Writer>> FileCache::begin(const CacheKey& key) {
   std::unique_ptr<Writer> writer(new Writer(*this, key));
   writer->aside_ = folder_ / kAside / random_base32(20);
-  writer->fd_ = UniqueFd(::open(writer->aside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!writer->fd_) return fail(errno_error(errno, fmt::format("create {}", writer->aside_.string())));
+  SLIPWAY_ASSIGN(writer->fd_, open_in_own_folder(writer->aside_, O_WRONLY | O_EXCL));
   return writer;
 }
 
@@ -179,6 +178,11 @@ Status FileCache::put(const CacheKey& key, std::string_view content) {
   SLIPWAY_ASSIGN(const std::unique_ptr<Writer> writer, begin(key));
   SLIPWAY_TRY(writer->append(content));
   return writer->finish();
+}
+
+void FileCache::offer(const CacheKey& key, std::string_view content) {
+  if (const Status put = this->put(key, content); !put)
+    log_warning("cache.not_kept", {{"file", key.name.hex()}, {"error", put.error()}});
 }
 
 FileCache::Writer::~Writer() {
@@ -215,7 +219,7 @@ Status FileCache::Writer::finish() {
 Status FileCache::give_name(const CacheKey& key, const fs::path& aside) const {
   const fs::path path = path_of(key);
   if (::rename(aside.c_str(), path.c_str()) == 0) return {};
-  ::mkdir(path.parent_path().c_str(), 0700);
+  SLIPWAY_TRY(make_folders(path.parent_path()));
   if (::rename(aside.c_str(), path.c_str()) == 0) return {};
   return fail(errno_error(errno, fmt::format("store {} in the cache", key.name.hex())));
 }
@@ -237,10 +241,16 @@ Status FileCache::finish_partial(const CacheKey& key, PartialFile& partial) {
   SLIPWAY_ASSIGN(const CacheLock whole, lock(key, CacheLock::kWhole));
   struct stat ours{};
   struct stat named{};
-  // Finished by another process meanwhile, or swept: then there is nothing to rename.
+  // Finished by another process meanwhile, or swept: then there is nothing to rename, and who still wants it
+  // begins anew.
   if (::fstat(partial.fd(), &ours) != 0 || ::lstat(aside_of(key, ".part").c_str(), &named) != 0 ||
-      ours.st_ino != named.st_ino || ours.st_dev != named.st_dev)
+      ours.st_ino != named.st_ino || ours.st_dev != named.st_dev) {
+    const std::lock_guard guard(mutex_);
+    if (const auto known = partials_.find(key.name);
+        known != partials_.end() && known->second.lock().get() == &partial)
+      partials_.erase(known);
     return {};
+  }
   const Status good = key.of_content ? check(key, partial.fd()) : Status();
   if (good) SLIPWAY_TRY(give_name(key, aside_of(key, ".part")));
   drop_partial(key);

@@ -13,6 +13,7 @@
 //     process may remove a file at any moment: an open one stays readable, and a missing one is fetched
 //     again.
 //  4. A full disk takes files from the cache before it fails a writer.
+//  5. Whoever removes the folder loses what it held and nothing else: it is made again.
 //
 // Thread-safe.
 #pragma once
@@ -85,6 +86,8 @@ class FileCache {
   };
   Result<std::unique_ptr<Writer>> begin(const CacheKey& key);
   Status put(const CacheKey& key, std::string_view content);
+  // The same by one who has the content and can do without: a cache that takes nothing is a line in the log.
+  void offer(const CacheKey& key, std::string_view content);
   // Where a whole file is, for whoever takes it out of a cache that is theirs alone.
   std::filesystem::path path_of(const CacheKey& key) const;
 

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <thread>
 
+#include "base/file.h"
+
 namespace slipway::data {
 namespace {
 
@@ -21,8 +23,7 @@ constexpr uint64_t kOffsets = uint64_t{1} << 61;
 
 Result<CacheLock> CacheLock::take(const std::filesystem::path& file, const Digest& name, uint64_t first,
                                   uint64_t count) {
-  UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!fd) return fail(errno_error(errno, fmt::format("open {}", file.string())));
+  SLIPWAY_ASSIGN(UniqueFd fd, open_in_own_folder(file, O_RDWR));
   struct flock lock{};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;

@@ -29,12 +29,6 @@ std::string header_for(uint64_t size) {
   return header;
 }
 
-Result<UniqueFd> open_file(const std::filesystem::path& path) {
-  UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!fd) return fail(errno_error(errno, fmt::format("open {}", path.string())));
-  return fd;
-}
-
 bool is_of_size(int fd, uint64_t size) {
   struct stat status{};
   return ::fstat(fd, &status) == 0 && static_cast<uint64_t>(status.st_size) == size;
@@ -69,8 +63,8 @@ PartialFile::~PartialFile() {
 Result<std::shared_ptr<PartialFile>> PartialFile::open(const std::filesystem::path& bytes_path,
                                                        const std::filesystem::path& record_path,
                                                        uint64_t size) {
-  SLIPWAY_ASSIGN(UniqueFd bytes, open_file(bytes_path));
-  SLIPWAY_ASSIGN(const UniqueFd record, open_file(record_path));
+  SLIPWAY_ASSIGN(UniqueFd bytes, open_in_own_folder(bytes_path, O_RDWR));
+  SLIPWAY_ASSIGN(const UniqueFd record, open_in_own_folder(record_path, O_RDWR));
   const std::string header = header_for(size);
   const size_t mapped_size = kHeader + chunks_of(size);
   std::string found(kHeader, '\0');

@@ -82,6 +82,22 @@ TEST_F(CacheTest, MakesRoomOnAFullDiskAsLongAsThereIsSomethingToRemove) {
   EXPECT_FALSE(cache->make_room(1ULL << 60));
 }
 
+TEST_F(CacheTest, SurvivesTheRemovalOfItsFolder) {
+  const auto cache = open(1 << 30);
+  const std::string large(PartialFile::kChunk + 1, 'a');
+  const auto swept = cache->open_partial(Digest::of(large), large.size()).value();
+  for (size_t chunk = 0; chunk < 2; ++chunk) swept->mark(chunk);
+  fs::remove_all(folder_.path() / "cache");
+  ASSERT_TRUE(cache->finish_partial(Digest::of(large), *swept)) << "somebody took it";
+  EXPECT_FALSE(cache->holds(Digest::of(large), large.size()));
+  const auto again = cache->open_partial(Digest::of(large), large.size()).value();
+  EXPECT_NE(again, swept);
+  EXPECT_FALSE(again->has(0));
+  fs::remove_all(folder_.path() / "cache");
+  EXPECT_TRUE(cache->put(Digest::of("content"), "content"));
+  EXPECT_EQ(cache->read(Digest::of("content"), 100).value(), "content");
+}
+
 TEST_F(CacheTest, RemembersTheChunksOfAPartialFile) {
   const std::string content = std::string(PartialFile::kChunk, 'a') + std::string(100, 'b');
   const Digest digest = Digest::of(content);

@@ -218,7 +218,7 @@ class InputPlacer::Placing {
     };
     SLIPWAY_ASSIGN(const http::ClientResponse response, client->call(std::move(call)));
     if (Digest::of(text) != id) return fail(ErrorCode::kUnavailable, "the server sent another manifest");
-    SLIPWAY_TRY(placer_.cache_.put(id, text));
+    placer_.cache_.offer(id, text);
     return text;
   }
 

@@ -60,19 +60,21 @@ struct Wanted {
   std::string what;
 };
 
+// What this machine or the run's token cannot do now it will not do later: not for want of repetition.
+Status placed_or_refused(Status placed) {
+  if (placed) return placed;
+  ErrorCode& code = placed.error().code;
+  if (code == ErrorCode::kUnauthenticated || code == ErrorCode::kNotFound)
+    code = ErrorCode::kPermissionDenied;
+  if (code == ErrorCode::kStorageFull) code = ErrorCode::kTooLarge;  // a full disk does not empty itself
+  return placed;
+}
+
 Status place_snapshot(const AttemptSite& site, const AttemptOrder& order, const Wanted& wanted,
                       const std::filesystem::path& folder, AttemptSignals& signals) {
-  const auto place = [&]() -> Status {
-    Status placed = site.snapshots.place(order, wanted.digest, folder);
-    // What a run's token cannot reach now it will not reach later.
-    if (!placed &&
-        (placed.error().code == ErrorCode::kUnauthenticated || placed.error().code == ErrorCode::kNotFound))
-      placed.error().code = ErrorCode::kPermissionDenied;
-    // Nor does a full disk on this node empty itself while a run waits for it.
-    if (!placed && placed.error().code == ErrorCode::kStorageFull) placed.error().code = ErrorCode::kTooLarge;
-    return placed;
-  };
-  Status placed = signals.insist(place, [&] { return !signals.canceled(); });
+  Status placed =
+      signals.insist([&] { return placed_or_refused(site.snapshots.place(order, wanted.digest, folder)); },
+                     [&] { return !signals.canceled(); });
   if (placed) return {};
   return fail(placed.error().code,
               fmt::format("{} could not be placed: {}", wanted.what, placed.error().message),
@@ -84,8 +86,9 @@ Status place_outputs(const AttemptSite& site, const AttemptOrder& order, const s
   size_t files = 0;
   const Status placed = signals.insist(
       [&]() -> Status {
-        SLIPWAY_ASSIGN(files, site.snapshots.place_outputs(order, work));
-        return {};
+        const auto outputs = site.snapshots.place_outputs(order, work);
+        files = outputs.value_or(0);
+        return outputs ? Status() : placed_or_refused(fail(outputs.error()));
       },
       [&] { return !signals.canceled(); });
   if (!placed)

@@ -58,7 +58,10 @@ Result<size_t> SnapshotPlacer::place_outputs(const AttemptOrder& order, const st
       if (Status whole = writer->finish(); !whole)
         return fail(ErrorCode::kUnavailable, whole.error().message);  // worth another try
     }
-    return cache_.open_file(entry.digest, entry.size);
+    auto opened = cache_.open_file(entry.digest, entry.size);
+    // Taken by whoever trims the cache.
+    if (!opened && opened.error().code == ErrorCode::kNotFound) opened.error().code = ErrorCode::kUnavailable;
+    return opened;
   };
   SLIPWAY_TRY(snapshot::write_tree(manifest, work, open));
   cache_.trim();

@@ -69,7 +69,7 @@ Result<snapshot::Manifest> SnapshotPlacer::manifest(const WorkspaceName& workspa
   SLIPWAY_ASSIGN(snapshot::Manifest manifest, snapshot::Manifest::parse(answer.body));
   if (manifest.id() != id)
     return fail(ErrorCode::kInternal, fmt::format("the server sent another snapshot than {}", id.hex()));
-  SLIPWAY_TRY(cache_.put(id, manifest.text()));
+  cache_.offer(id, manifest.text());
   return manifest;
 }
 

@@ -1,6 +1,7 @@
-"""The node's cache on a disk that is full: space is freed, or the run fails clearly."""
+"""The node's cache on a disk that is full, or gone: space is freed, it is made again, or the run fails clearly."""
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -11,12 +12,13 @@ MB = 1 << 20
 
 
 @pytest.fixture
-def small_cache(slipway):
-    """The cache of this home on a disk of 24 MiB."""
-    cache = slipway.home / "cache"
-    cache.mkdir(mode=0o700, exist_ok=True)
+def small(stopped):
+    """A server whose node has its cache on a disk of 24 MiB."""
+    cache = stopped.home / "cache"
+    cache.mkdir(mode=0o700, parents=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m,mode=700", "tmpfs", cache], check=True)
-    yield cache
+    stopped.up()
+    yield stopped
     subprocess.run(["umount", "-l", cache], check=True)
 
 
@@ -27,23 +29,36 @@ def run_with(slipway, dataset, mode="download"):
     return slipway.wait(run), slipway.log(run)
 
 
-def test_full_disk_takes_what_was_used_longest_ago(slipway, small_cache):
+def test_full_disk_takes_what_was_used_longest_ago(small):
     with WebServer() as web:
         for name in ("one", "two", "three"):
-            create(slipway, name, web.put(name, os.urandom(15 * MB)))
+            create(small, name, web.put(name, os.urandom(15 * MB)))
         for name in ("one", "two", "three"):
-            ended, log = run_with(slipway, name)
+            ended, log = run_with(small, name)
             assert (ended["state"], log) == ("Completed", b"%d\n" % (15 * MB)), ended
-        assert slipway.wait(slipway.submit("true"))["state"] == "Completed"
+        assert small.wait(small.submit("true"))["state"] == "Completed"
 
 
 @pytest.mark.parametrize("mode", ["download", "mount"])
-def test_file_larger_than_the_disk_fails_the_run_clearly(slipway, small_cache, mode):
+def test_file_larger_than_the_disk_fails_the_run_clearly(small, mode):
     with WebServer() as web:
-        create(slipway, "huge", web.put("huge", os.urandom(40 * MB)))
-        ended, log = run_with(slipway, "huge", mode)
+        create(small, "huge", web.put("huge", os.urandom(40 * MB)))
+        ended, log = run_with(small, "huge", mode)
     assert ended["state"] == "Failed"
     if mode == "download":
         assert "no room for 'huge' of huge:1" in ended["reason"], ended
     else:
         assert b"No space left on device" in log
+
+
+@pytest.mark.parametrize("size", [1000, 3 * MB])
+def test_cache_that_was_removed_is_filled_again(slipway, size):
+    """It is only a cache: a user who removes the folder to have the space back loses no run."""
+    content = os.urandom(size)
+    with WebServer() as web:
+        create(slipway, "first", web.put("first", content))
+        create(slipway, "second", web.put("second", content[::-1]))
+        for dataset in ("first", "second", "first"):
+            ended, log = run_with(slipway, dataset)
+            assert (ended["state"], log) == ("Completed", b"%d\n" % size), ended
+            shutil.rmtree(slipway.home / "cache")

@@ -189,7 +189,7 @@ echo here; exec sleep 600
     kept = nodes.holder(run, 0)
     nodes.network.cut(lost)
     before = set(nodes.job_pids(kept))
-    ended = nodes.slipway.completed(run, timeout=90)
+    ended = nodes.slipway.completed(run)
     assert ended["attempt"] == 2 and not before & set(nodes.job_pids(kept))
     assert "going on from 41" in nodes.slipway.log(run).decode()
     assert any("was lost; trying again" in event["reason"] for event in nodes.slipway.events(run))
@@ -206,7 +206,7 @@ def test_link_cut_about_the_start_is_tried_again_on_other_machines(fresh, moment
     if moment == "during":
         nodes.slipway.wait_for(run, "Preparing")
         nodes.network.cut(0)
-    nodes.slipway.completed(run, timeout=60)
+    nodes.slipway.completed(run)
     assert nodes.slipway.log(run) == b"met 2\n"
     nodes.network.heal(0)
     nodes.wait_until_quiet(60)

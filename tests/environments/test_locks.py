@@ -89,7 +89,7 @@ def test_a_name_of_azures_and_its_packages_run_with_what_stands_in(building):
     )
     assert run["job"]["environment"] == "curated/base:1"
     assert any("AzureML-Minimal" in warning for warning in run["warnings"])
-    ended = building.completed(run["id"], timeout=120)
+    ended = building.completed(run["id"])
     log = building.log(run["id"], "system_logs/environment.txt").decode()
     assert "AzureML-Minimal" in log and "azureml-defaults is met by slipway-azureml" in log
     assert any("slipway-azureml" in sentence for sentence in ended["environment"]["applied"])

@@ -214,7 +214,7 @@ def test_run_comes_through_a_bad_connection(slipway, mode):
         time.sleep(1.5)  # how long the network is bad is the fault itself
         proxy.set("pass")
         proxy.cut()
-        slipway.completed(run, timeout=90)
+        slipway.completed(run)
     assert slipway.log(run) == b"".join(b"line %d\n" % i for i in range(1, 41))
     assert slipway.file(run, "outputs/k") == b"k\n"
     assert [event["kind"] for event in slipway.events(run)].count("started") == 1

@@ -194,7 +194,7 @@ def test_agent_and_supervisor_killed_at_their_failpoints(dev, tmp_path):
             if pid := lock_owner(lock):
                 kill(pid)
         dev.again()
-        ended = dev.wait(run, timeout=60)
+        ended = dev.wait(run)
         assert ended["state"] in FINAL, (name, ended)
         if ended["state"] == "Completed":
             assert dev.log(run, attempt=ended["attempt"]) == b"x\n", name

@@ -44,7 +44,7 @@ def test_lost_node_is_replaced_and_its_late_success_counts_for_nothing(quick):
     quick.wait_for(run, "Running")
     pid = frozen(quick, run)
     try:
-        ended = quick.wait(run, timeout=60)
+        ended = quick.wait(run)
         assert (ended["attempt"], ended["exit_code"]) == (2, 12), ended
     finally:
         kill(pid, signal.SIGCONT)  # the lost node's agent may have been ended already

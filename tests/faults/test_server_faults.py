@@ -49,7 +49,7 @@ def workload(slipway, key):
 
 def ends_as_expected(slipway, runs):
     for run, state in runs.items():
-        ended = slipway.wait(run, timeout=60)
+        ended = slipway.wait(run)
         assert ended["state"] == state, ended
         events = slipway.events(run)
         assert [event["state"] in FINAL for event in events].count(True) == 1, events
@@ -93,7 +93,7 @@ def test_server_killed_at_every_failpoint_loses_nothing_and_does_nothing_twice(d
         keeper = Keeper(dev)
         try:
             for run, state in workload(dev, f"{name}-{passing}").items():
-                assert dev.wait(run, timeout=60)["state"] == state, (name, passing, dev.run(run))
+                assert dev.wait(run)["state"] == state, (name, passing, dev.run(run))
         finally:
             keeper.stop()
         dev.down("--cancel")
@@ -146,7 +146,7 @@ def test_kill_loop_keeps_every_acknowledged_run(slipway, seed, offset):
             number += 1
         killer.join()
         for run, (code, text) in acknowledged.items():
-            ended = slipway.wait(run, timeout=90)
+            ended = slipway.wait(run)
             assert ended["exit_code"] == code, ended
             assert slipway.log(run).decode() == text + "\n"
     finally:

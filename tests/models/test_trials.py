@@ -167,6 +167,6 @@ def test_a_trial_is_started_by_the_next_look_when_the_server_was_killed_before_i
     dev.again()
     trial = dev.cli_json("model", "show", "double")["trial"]
     assert trial["state"] == "running" and trial["run"]
-    dev.wait(trial["run"], timeout=120)
+    dev.wait(trial["run"])
     assert dev.cli_json("model", "show", "double")["trial"]["serves"] is True
     assert [run["id"] for run in dev.items(f"{W}/runs", kind="trial")] == [trial["run"]], "once"

@@ -78,7 +78,7 @@ def test_time_limit_of_slurm_fails_the_run(hpc):
     run = hpc.submit("echo up; sleep 300")
     hpc.slipway.wait_for(run, "Running")
     hpc.slurm.run("scontrol", "update", f"jobid={hpc.job(run)['job_id']}", "timelimit=0")
-    ended = hpc.slipway.wait(run, timeout=75)
+    ended = hpc.slipway.wait(run)
     assert ended["state"] == "Failed" and "time limit" in ended["reason"], ended
     assert hpc.slipway.log(run).startswith(b"up\n")
 

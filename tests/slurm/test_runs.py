@@ -111,7 +111,7 @@ def test_nodes_that_sleep_are_started_by_slurm(hpc):
     run = hpc.submit("echo awake", compute="cloud")
     hpc.waits_because(run, "Slurm is starting the nodes of job")
     assert hpc.slipway.run(run)["phase"] == "scaling"
-    hpc.slipway.completed(run, timeout=60)
+    hpc.slipway.completed(run)
     assert hpc.slipway.log(run) == b"awake\n"
 
 

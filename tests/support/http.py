@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import json
+import time
 from dataclasses import dataclass
 from urllib.parse import urlencode, urlsplit
 
@@ -57,7 +58,8 @@ def request(url, method, path, body=None, *, token=None, headers=None, query=Non
 
 
 def events(url, path, *, token=None, last_id=None, timeout=30):
-    """Yields the events of a stream until the server ends it. A cut connection raises."""
+    """Yields the events of a stream until the server ends it. A cut connection raises, and so does the end of the time."""
+    end = time.monotonic() + timeout
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
     headers = {"Accept": "text/event-stream"}
@@ -74,6 +76,8 @@ def events(url, path, *, token=None, last_id=None, timeout=30):
         event = Event("", "message", "")
         lines = []
         while raw := response.readline():
+            if time.monotonic() > end:  # signs of life are no events
+                raise TimeoutError(f"no more events of {path} within {timeout} s")
             line = raw.decode().rstrip("\r\n")
             if not line:
                 if lines:

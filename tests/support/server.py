@@ -20,6 +20,7 @@ RELEASE = Path(os.environ.get("SLIPWAY_PROGRAM", ROOT / "build" / "release" / "s
 DEV = ROOT / "build" / "dev" / "slipway"
 FINAL = {"Completed", "Failed", "Canceled"}
 W = "/api/v1/workspaces/default"
+PATIENCE = 150  # seconds, on a machine with much else to do; a test has 180
 
 # The sanitizers' findings end the process and stand in its log; leaks are looked for by the unit tests.
 SANITIZERS = {
@@ -138,7 +139,7 @@ class Slipway:
     def events(self, run):
         return self.items(f"{W}/runs/{run}/events")
 
-    def wait_for(self, run, *states, timeout=30):
+    def wait_for(self, run, *states, timeout=PATIENCE):
         """Follows the run's events, across restarts of the server, until it is in one of the states."""
         end = time.monotonic() + timeout
         last = None
@@ -159,10 +160,10 @@ class Slipway:
             f"{run} was not {states} within {timeout} s; states so far: {seen}; {self.run(run)}"
         )
 
-    def wait(self, run, timeout=60):
+    def wait(self, run, timeout=PATIENCE):
         return self.wait_for(run, *FINAL, timeout=timeout)
 
-    def completed(self, run, timeout=60):
+    def completed(self, run, timeout=PATIENCE):
         ended = self.wait(run, timeout)
         assert ended["state"] == "Completed", (ended, self.log(run)[-2000:])
         return ended
