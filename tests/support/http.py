@@ -58,7 +58,7 @@ def request(url, method, path, body=None, *, token=None, headers=None, query=Non
 
 
 def events(url, path, *, token=None, last_id=None, timeout=30):
-    """Yields the events of a stream until the server ends it. A cut connection raises, and so does the end of the time."""
+    """Yields the events of a stream until the server ends it; a cut connection and the end of the time raise."""
     end = time.monotonic() + timeout
     parts = urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
