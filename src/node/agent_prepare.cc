@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <optional>
 
@@ -60,21 +61,28 @@ struct Wanted {
   std::string what;
 };
 
-// What this machine or the run's token cannot do now it will not do later: not for want of repetition.
-Status placed_or_refused(Status placed) {
-  if (placed) return placed;
-  ErrorCode& code = placed.error().code;
-  if (code == ErrorCode::kUnauthenticated || code == ErrorCode::kNotFound)
-    code = ErrorCode::kPermissionDenied;
-  if (code == ErrorCode::kStorageFull) code = ErrorCode::kTooLarge;  // a full disk does not empty itself
-  return placed;
+// Repeats `place` while the server is away. What the run's token cannot reach now it will not reach later, a
+// full disk does not empty itself, and trouble that stays after several tries is this machine's own.
+Status insist_on_placing(AttemptSignals& signals, const std::function<Status()>& place) {
+  constexpr int kMostTroubles = 10;
+  int troubles = 0;
+  const auto placed_or_refused = [&]() -> Status {
+    Status placed = place();
+    if (placed) return placed;
+    ErrorCode& code = placed.error().code;
+    if (code == ErrorCode::kUnauthenticated || code == ErrorCode::kNotFound)
+      code = ErrorCode::kPermissionDenied;
+    if (code == ErrorCode::kStorageFull) code = ErrorCode::kTooLarge;
+    if (code == ErrorCode::kInternal && ++troubles == kMostTroubles) code = ErrorCode::kConflict;
+    return placed;
+  };
+  return signals.insist(placed_or_refused, [&] { return !signals.canceled(); });
 }
 
 Status place_snapshot(const AttemptSite& site, const AttemptOrder& order, const Wanted& wanted,
                       const std::filesystem::path& folder, AttemptSignals& signals) {
-  Status placed =
-      signals.insist([&] { return placed_or_refused(site.snapshots.place(order, wanted.digest, folder)); },
-                     [&] { return !signals.canceled(); });
+  const Status placed =
+      insist_on_placing(signals, [&] { return site.snapshots.place(order, wanted.digest, folder); });
   if (placed) return {};
   return fail(placed.error().code,
               fmt::format("{} could not be placed: {}", wanted.what, placed.error().message),
@@ -84,13 +92,10 @@ Status place_snapshot(const AttemptSite& site, const AttemptOrder& order, const 
 Status place_outputs(const AttemptSite& site, const AttemptOrder& order, const std::filesystem::path& work,
                      AttemptSignals& signals, PreparationLog& log) {
   size_t files = 0;
-  const Status placed = signals.insist(
-      [&]() -> Status {
-        const auto outputs = site.snapshots.place_outputs(order, work);
-        files = outputs.value_or(0);
-        return outputs ? Status() : placed_or_refused(fail(outputs.error()));
-      },
-      [&] { return !signals.canceled(); });
+  const Status placed = insist_on_placing(signals, [&]() -> Status {
+    SLIPWAY_ASSIGN(files, site.snapshots.place_outputs(order, work));
+    return {};
+  });
   if (!placed)
     return fail(
         placed.error().code,

@@ -62,3 +62,20 @@ def test_cache_that_was_removed_is_filled_again(slipway, size):
             ended, log = run_with(slipway, dataset)
             assert (ended["state"], log) == ("Completed", b"%d\n" % size), ended
             shutil.rmtree(slipway.home / "cache")
+
+
+def test_cache_that_cannot_be_written_fails_the_run_with_its_reason(slipway, tmp_path):
+    """It waits for a server that is away, and not for a disk that is broken."""
+    (tmp_path / "data.txt").write_text("here\n")
+    slipway.completed(slipway.submit("true"))  # by then the node has opened it
+    shutil.rmtree(slipway.home / "cache")
+    (slipway.home / "cache").write_text("a file where the folder was")
+    submitted = slipway.cli_json("submit", "--", "cat", "data.txt", cwd=tmp_path)
+    ended = slipway.wait(submitted["id"])
+    assert ended["state"] == "Failed"
+    assert "the code of the run could not be placed" in ended["reason"], ended
+    assert str(slipway.home / "cache") in ended["reason"], ended
+    (slipway.home / "cache").unlink()
+    submitted = slipway.cli_json("submit", "--", "cat", "data.txt", cwd=tmp_path)
+    slipway.completed(submitted["id"])
+    assert slipway.log(submitted["id"]) == b"here\n"
