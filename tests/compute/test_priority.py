@@ -3,20 +3,24 @@
 SIGTERM, the grace, back into the queue, the outputs there again at the next attempt; and nobody starves.
 """
 
+import contextlib
+import http.client
 import signal
+import time
 
 import pytest
 from support import processes
 from support.processes import wait_until
 from support.server import W
 
-# Counts in ./outputs how often it was stopped, and ends by itself once that has happened $STOPS times.
+# Counts in ./outputs how often it was stopped, and ends by itself once that has happened $STOPS times. It is ready to
+# be stopped before it says where it begins, which is what tests wait for.
 CHECKPOINTS = """
 mkdir -p outputs
 n=$(cat outputs/n 2>/dev/null || echo 0)
+trap 'echo $((n + 1)) > outputs/n; exit 3' TERM
 echo "from $n"
 [ "$n" -ge "$STOPS" ] && exit 0
-trap 'echo $((n + 1)) > outputs/n; exit 3' TERM
 while :; do sleep 0.05; done
 """
 
@@ -40,6 +44,11 @@ def went_on_from(slipway, run, stops):
         30,
         f"it did not go on from {stops}",
     )
+
+
+def until(gate):
+    """A command that ends once there is that file, whatever it is told before."""
+    return f"trap '' TERM; echo from 0; while [ ! -e {gate} ]; do sleep 0.05; done"
 
 
 def time_line(slipway, run):
@@ -83,9 +92,9 @@ def test_low_run_gives_its_node_to_a_normal_one_and_goes_on_from_its_outputs(sli
 def test_run_that_ignores_sigterm_is_killed_after_its_grace_and_waits_again(slipway):
     create(slipway)
     script = """
+    trap '' TERM
     echo from 0
     [ "$SLIPWAY_ATTEMPT" = 2 ] && exit 0
-    trap '' TERM
     while :; do sleep 0.05; done
     """
     low = low_run(slipway, script, grace_seconds=0.5)
@@ -110,7 +119,7 @@ def test_run_that_gave_way_three_times_is_left_alone(slipway):
 
 def test_equals_wait_for_each_other_and_the_higher_goes_first(slipway):
     create(slipway)
-    first = slipway.submit("sleep 1", compute="c")
+    first = slipway.submit('[ "$SLIPWAY_ATTEMPT" = 2 ] || sleep 600', compute="c")
     slipway.wait_for(first, "Running")
     later = [slipway.submit("true", compute="c", priority=level) for level in ("low", "normal", "high")]
     ended = [slipway.completed(run) for run in (first, *later)]
@@ -119,13 +128,15 @@ def test_equals_wait_for_each_other_and_the_higher_goes_first(slipway):
     assert starts[3] < starts[0] and starts[3] < starts[2] < starts[1]
 
 
-def test_low_run_overtakes_those_that_came_later_once_it_has_waited(stopped):
+def test_low_run_overtakes_those_that_came_later_once_it_has_waited(stopped, tmp_path):
     stopped.up(env={"SLIPWAY_AGEING": "1s"})
     create(stopped)
-    first = stopped.submit("sleep 2.5", compute="c")
+    first = stopped.submit(until(tmp_path / "gate"), compute="c")
     stopped.wait_for(first, "Running")
     low = stopped.submit("true", compute="c", priority="low")
     normal = stopped.submit("true", compute="c")
+    time.sleep(2.2)  # at the least: two steps of ageing, after which both stand as high as one can
+    (tmp_path / "gate").touch()
     ended = [stopped.completed(run) for run in (low, normal)]
     assert ended[0]["started_at"] < ended[1]["started_at"]
 
@@ -152,13 +163,13 @@ def test_gang_gives_way_as_a_whole_and_each_file_stays_the_one_that_was_written_
     create(slipway, max_nodes=2)
     script = """
     mkdir -p outputs
+    trap '[ $SLIPWAY_NODE_RANK = 0 ] && echo 1 > outputs/n; exit 0' TERM
     echo "from $(cat outputs/n 2>/dev/null || echo 0)"
     if [ "$SLIPWAY_ATTEMPT" = 2 ]; then
       [ "$SLIPWAY_NODE_RANK" = 0 ] && echo last > outputs/n
       [ "$SLIPWAY_NODE_RANK" = 1 ] && sleep 1
       exit 0
     fi
-    trap '[ $SLIPWAY_NODE_RANK = 0 ] && echo 1 > outputs/n; exit 0' TERM
     while :; do sleep 0.05; done
     """
     low = low_run(slipway, script, nodes=2)
@@ -168,15 +179,16 @@ def test_gang_gives_way_as_a_whole_and_each_file_stays_the_one_that_was_written_
     assert slipway.file(low, "outputs/n") == b"last\n"
 
 
-def test_run_that_is_canceled_while_it_gives_way_is_canceled(slipway):
+def test_run_that_is_canceled_while_it_gives_way_is_canceled(slipway, tmp_path):
     create(slipway)
-    low = low_run(slipway, "echo from 0; trap '' TERM; while :; do sleep 0.05; done", grace_seconds=2)
+    low = low_run(slipway, until(tmp_path / "gate"), grace_seconds=120)
     normal = slipway.submit("true", compute="c")
-    wait_until(lambda: slipway.run(low)["gives_way_to"] == normal, 10, "it was not asked")
+    wait_until(lambda: slipway.run(low)["gives_way_to"] == normal, 30, "it was not asked")
     wait_until(
-        lambda: slipway.run(normal)["waiting_because"] == f"{low} is ending to give way to this run", 5
+        lambda: slipway.run(normal)["waiting_because"] == f"{low} is ending to give way to this run", 30
     )
     slipway.cli("run", "cancel", low)
+    (tmp_path / "gate").touch()
     ended = slipway.wait(low)
     assert (ended["state"], ended["gives_way_to"]) == ("Canceled", None)
     slipway.completed(normal)
@@ -207,6 +219,29 @@ def test_preemption_survives_the_server(slipway):
     assert (ended["attempt"], ended["preemptions"]) == (2, 1)
     assert slipway.log(low, attempt=2) == b"from 1\n"
     assert [kind for kind, _, _ in time_line(slipway, low)].count("preemption-asked") == 1
+
+
+@pytest.mark.dev
+def test_server_killed_right_after_it_wrote_a_preemption_down_asks_for_it_once(dev):
+    dev.up(env={"SLIPWAY_FAILPOINTS": "preempt.after_commit=kill@1"})
+    create(dev)
+    low = low_run(dev)
+    with contextlib.suppress(OSError, http.client.HTTPException):  # it may die before it answers
+        dev.submit("true", compute="c", key="normal")
+    wait_until(lambda: processes.lock_owner(dev.home / "server.lock") is None, 60, "it was not killed")
+    dev.again()
+    normal = dev.submit("true", compute="c", key="normal")
+    dev.completed(normal)
+    ended = dev.completed(low)
+    assert (ended["attempt"], ended["preemptions"]) == (2, 1)
+    assert dev.log(low, attempt=2) == b"from 1\n"
+    assert reason_of(dev, low, "preemption-asked") == f"gives way to {normal} (priority normal)"
+    again = [entry for entry in time_line(dev, low) if entry[0] in {"preemption-asked", "placed"}]
+    assert again == [
+        ("placed", "Preparing", 1),
+        ("preemption-asked", "Running", 1),
+        ("placed", "Preparing", 2),
+    ]
 
 
 @pytest.mark.parametrize("priority", ["urgent", "", 3, ["low"]])
