@@ -7,6 +7,7 @@
 #include <charconv>
 #include <functional>
 
+#include "base/cgroup_places.h"
 #include "base/file.h"
 #include "cli/answer.h"
 #include "cli/context.h"
@@ -196,28 +197,35 @@ Check check_gpus() {
   return check;
 }
 
-Check check_cgroups() {
+// Of the server that is running, or else of what this shell would start.
+Check check_cgroups(const fs::path& home) {
   Check check{.name = "cgroups", .detail = "", .fix = ""};
-  const fs::path root = "/sys/fs/cgroup";
-  std::error_code error;
-  const bool version2 = fs::exists(root / "cgroup.controllers", error);
-  const bool version1 = fs::exists(root / "freezer", error) || fs::exists(root / "memory", error);
-  const fs::path group = version2 ? root / fs::path(small_file("/proc/self/cgroup").substr(3)).relative_path()
-                                  : root / "freezer";
-  const bool writable = ::access((version2 || version1 ? group : root).c_str(), W_OK) == 0;
-  if ((version2 || version1) && writable) {
-    check.detail = version2 ? "version 2: limits are enforced and all processes of a job end with it"
-                            : "version 1: limits are enforced where its controllers are, and all processes "
-                              "of a job end with it";
+  const auto server = FileLock::holder(home / "server.lock");
+  const CgroupPlaces places = find_cgroup_places(server ? server->pid : 0);
+  const auto writable = [](const std::optional<fs::path>& place) {
+    return place && ::access(place->c_str(), W_OK) == 0;
+  };
+  const bool version1 = places.freezer || places.memory;
+  if (!places.unified && !version1) {
+    check.detail = "none: jobs are gathered by session, memory is watched, not limited";
+  } else if (!writable(places.unified) && !writable(places.freezer)) {
+    check.detail = fmt::format(
+        "version {}, but {} cannot be written: jobs are gathered by session, memory is watched, not limited",
+        version1 ? 1 : 2, places.freezer.value_or(places.unified.value_or("/sys/fs/cgroup")).string());
+  } else if (!writable(places.memory) && !(places.unified && bounds_memory(*places.unified))) {
+    check.detail = fmt::format(
+        "version {}, without the memory controller: all processes of a job end with it, memory is watched, "
+        "not "
+        "limited",
+        version1 ? 1 : 2);
+  } else {
+    check.detail = fmt::format("version {}: limits are enforced and all processes of a job end with it",
+                               version1 ? 1 : 2);
     return check;
   }
   check.health = Health::kWarning;
-  check.detail = version2 || version1 ? fmt::format(
-                                            "version {}, but {} cannot be written: jobs are gathered by "
-                                            "session, memory is watched, not limited",
-                                            version2 ? 2 : 1, group.string())
-                                      : "none: jobs are gathered by session, memory is watched, not limited";
-  check.fix = "systemd-run --user --scope -p Delegate=yes slipway up";
+  check.fix =
+      fmt::format("systemd-run {}--scope -p Delegate=yes slipway up", ::getuid() == 0 ? "" : "--user ");
   return check;
 }
 
@@ -283,7 +291,7 @@ std::vector<Check> all_checks(const Context& context) {
       {"sbatch", "--version", "only for clusters that are Slurm's", "apt install slurm-client"}));
   for (Check& check : check_clusters(context)) checks.push_back(std::move(check));
   checks.push_back(check_gpus());
-  checks.push_back(check_cgroups());
+  checks.push_back(check_cgroups(context.home()));
   checks.push_back(check_inotify());
   checks.push_back(check_open_files());
   checks.push_back(check_tls());

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "environments/build_store.h"
+#include "node/own_cgroup.h"
 #include "node/private_mounts.h"
 #include "node/process_group.h"
 
@@ -155,6 +156,7 @@ bool Agent::is_lent() const {
 }
 
 Status run_agent(const AgentOptions& options) {
+  make_room_for_limits();
   // Blocked before any thread is there, so that all inherit it and the signals wait for the one that asks.
   sigset_t signals;
   ::sigemptyset(&signals);

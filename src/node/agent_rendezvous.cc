@@ -92,8 +92,9 @@ std::string subnet_of(sockaddr* address, sockaddr* mask) {
 void note(const AttemptOrder& order, const launch::NetworkPlace& place, PreparationLog& log) {
   const std::string network = launch::network_sentence(order.job, place);
   log.note("launch",
-           fmt::format("{}: {} processes on {} nodes{}{}", to_text(order.job.launcher),
-                       process_count(order.job), order.job.nodes, network.empty() ? "" : "; ", network));
+           fmt::format("{}: {} {} on {} {}{}{}", to_text(order.job.launcher), process_count(order.job),
+                       process_count(order.job) == 1 ? "process" : "processes", order.job.nodes,
+                       order.job.nodes == 1 ? "node" : "nodes", network.empty() ? "" : "; ", network));
 }
 
 }  // namespace

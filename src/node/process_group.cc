@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "node/process_group_cgroup.h"
 #include "node/process_group_marked.h"
+#include "node/process_memory.h"
 
 namespace slipway::node {
 namespace {
@@ -86,7 +87,10 @@ class CgroupGroup final : public ProcessGroup {
       }
       if (used) return *used - std::min(*used, droppable.value_or(0));
     }
-    return std::nullopt;
+    // No controller counts for us: as good as can be told from outside.
+    uint64_t resident = 0;
+    for (const pid_t pid : killer().processes()) resident += resident_bytes(pid);
+    return resident;
   }
 
   uint64_t out_of_memory_kills() override {

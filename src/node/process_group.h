@@ -13,10 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cgroup_places.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "launch/spec.h"
-#include "node/process_group_places.h"
 
 namespace slipway::node {
 

@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "node/process_group.h"
+#include "node/process_memory.h"
 
 namespace slipway::node {
 namespace {
@@ -53,15 +54,6 @@ std::optional<uint64_t> cpu_ticks(pid_t pid) {
     at = end;
   }
   return ticks;
-}
-
-uint64_t resident_bytes(pid_t pid) {
-  const auto text = read_file(fmt::format("/proc/{}/statm", pid), 4096);
-  const size_t blank = text ? text->find(' ') : std::string::npos;
-  if (blank == std::string::npos) return 0;
-  uint64_t pages = 0;
-  std::from_chars(text->data() + blank + 1, text->data() + text->size(), pages);
-  return pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 class MarkedGroup final : public ProcessGroup {

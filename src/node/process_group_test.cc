@@ -7,43 +7,14 @@
 
 #include <thread>
 
+#include "base/cgroup_places.h"
 #include "node/process_group_cgroup.h"
 #include "node/process_group_marked.h"
-#include "node/process_group_places.h"
 
 namespace slipway::node {
 namespace {
 
 using namespace std::chrono_literals;
-
-TEST(CgroupPlaces, AreFoundOnAHybridMachine) {
-  const CgroupPlaces places = find_cgroup_places(
-      "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"
-      "32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
-      "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:4 - cgroup cgroup rw,memory\n"
-      "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n",
-      "4:memory:/api/53d\n1:cpu,cpuacct:/\n0::/user\n");
-  EXPECT_EQ(places.unified, "/sys/fs/cgroup/unified/user");
-  EXPECT_EQ(places.memory, "/sys/fs/cgroup/memory/api/53d");
-  EXPECT_EQ(places.cpu, "/sys/fs/cgroup/cpu,cpuacct");
-  EXPECT_EQ(places.cpuacct, "/sys/fs/cgroup/cpu,cpuacct");
-  EXPECT_FALSE(places.freezer);
-  EXPECT_FALSE(places.pids);
-}
-
-TEST(CgroupPlaces, AreFoundInAContainerThatSeesAPartOfTheHierarchy) {
-  const CgroupPlaces places = find_cgroup_places(
-      "41 31 0:38 /docker/abc /sys/fs/my\\040cgroup rw - cgroup2 cgroup rw\n", "0::/docker/abc/job\n");
-  EXPECT_EQ(places.unified, "/sys/fs/my cgroup/job");
-  EXPECT_EQ(
-      find_cgroup_places("41 31 0:38 /docker/abc /cg rw - cgroup2 cgroup rw\n", "0::/elsewhere\n").unified,
-      "/cg");
-}
-
-TEST(CgroupPlaces, AreNoneForTextThatIsNone) {
-  EXPECT_FALSE(find_cgroup_places("", "").unified);
-  EXPECT_FALSE(find_cgroup_places("a b c\n - \n1 2 3 4 5 6 - cgroup2 x\n", "::\nx\n").unified);
-}
 
 enum class Way { kUnified, kFreezer, kMarked };
 

@@ -23,7 +23,7 @@
 #include "journal/value.h"
 #include "launch/spec.h"
 #include "node/process_group_marked.h"
-#include "node/process_group_places.h"
+#include "base/cgroup_places.h"
 #include "node/supervisor.h"
 
 namespace slipway::node {

@@ -18,6 +18,7 @@
 #include "compute/engines/local/local_engine.h"
 #include "http/server.h"
 #include "node/agent_folder.h"
+#include "node/own_cgroup.h"
 #include "roles/file_limit.h"
 #include "roles/slurm_options.h"
 #include "roles/stop_signal.h"
@@ -173,6 +174,7 @@ Status ControlPlane::build() {
   SLIPWAY_ASSIGN(lock_, take_home(home_));
   if (settings_.log_to_file) configure_log(LogLevel::kInfo, (home_ / "server.log").string());
   raise_file_limit();
+  node::make_room_for_limits();
   SLIPWAY_TRY(open_stores());
   SLIPWAY_ASSIGN(const auto times, liveness_times());
   nodes_.emplace(clock_, times.silence / 2);

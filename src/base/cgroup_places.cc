@@ -1,4 +1,7 @@
-#include "node/process_group_places.h"
+#include "base/cgroup_places.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
 
 #include <map>
 #include <string>
@@ -6,7 +9,7 @@
 
 #include "base/file.h"
 
-namespace slipway::node {
+namespace slipway {
 namespace {
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -94,11 +97,33 @@ CgroupPlaces find_cgroup_places(std::string_view mountinfo, std::string_view own
   return places;
 }
 
-CgroupPlaces find_cgroup_places() {
+CgroupPlaces find_cgroup_places(pid_t pid) {
+  const std::string process = pid > 0 ? fmt::format("/proc/{}/", pid) : "/proc/self/";
   const auto mountinfo = read_file("/proc/self/mountinfo");
-  const auto own = read_file("/proc/self/cgroup");
+  const auto own = read_file(process + "cgroup");
   if (!mountinfo || !own) return {};
-  return find_cgroup_places(*mountinfo, *own);
+  CgroupPlaces places = find_cgroup_places(*mountinfo, *own);
+  if (!places.unified) return places;
+  for (const std::filesystem::path& mount : places.mounts)
+    if (!std::filesystem::relative(*places.unified, mount).string().starts_with(".."))
+      places.unified = nearest_bounding(*places.unified, mount);
+  return places;
 }
 
-}  // namespace slipway::node
+bool bounds_memory(const std::filesystem::path& place) {
+  const auto given = read_file(place / "cgroup.subtree_control", 4096);
+  if (!given) return false;
+  for (const std::string_view controller : split(std::string_view(*given).substr(0, given->find('\n')), ' '))
+    if (controller == "memory")
+      return ::access(place.c_str(), W_OK) == 0 && ::access((place / "cgroup.procs").c_str(), W_OK) == 0;
+  return false;
+}
+
+std::filesystem::path nearest_bounding(const std::filesystem::path& own, const std::filesystem::path& mount) {
+  for (std::filesystem::path place = own;; place = place.parent_path()) {
+    if (bounds_memory(place)) return place;
+    if (place == mount || place == place.parent_path()) return own;
+  }
+}
+
+}  // namespace slipway
