@@ -51,9 +51,9 @@ def test_nothing_is_lost_or_doubled_when_the_server_is_killed(slipway):
 def test_ctrl_c_lets_go_of_the_run_and_says_how_to_go_on(slipway):
     follower = start(slipway, "submit", "--follow", "--", "sh", "-c", "echo on; exec sleep 60")
     run = newest(slipway)
-    slipway.wait_for(run, "Running")
+    assert follower.stdout.readline() == b"on\n"
     follower.send_signal(signal.SIGINT)
-    _, err = follower.communicate(timeout=10)
+    _, err = follower.communicate(timeout=60)
     assert follower.returncode == 130
     assert f"slipway run logs -f {run}" in err.decode() and f"slipway run cancel {run}" in err.decode()
     assert slipway.run(run)["state"] == "Running"

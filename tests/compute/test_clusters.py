@@ -13,6 +13,11 @@ def create(slipway, name="c", **options):
     return slipway.api("POST", f"{W}/compute", body)
 
 
+def until(gate):
+    """A command that ends once there is that file."""
+    return f"while [ ! -e {gate} ]; do sleep 0.05; done"
+
+
 def live_agents(slipway):
     return [lock for lock in slipway.home.glob("nodes/*/lock") if lock_owner(lock) is not None]
 
@@ -36,25 +41,26 @@ def test_scales_from_zero_and_back(slipway):
 
 def test_starts_more_nodes_for_more_runs_up_to_the_maximum(slipway):
     create(slipway, max_nodes=2, idle_seconds=60)
-    runs = [slipway.submit("sleep 0.5", compute="c") for _ in range(4)]
-    most = 0
-    while any(slipway.run(run)["state"] != "Completed" for run in runs):
-        most = max(most, len(slipway.nodes("c")))
-        time.sleep(0.05)
-    assert most == 2
+    gate = slipway.folder / "gate"
+    runs = [slipway.submit(until(gate), compute="c") for _ in range(4)]
+    for run in runs[:2]:
+        slipway.wait_for(run, "Running")
+    assert len(slipway.nodes("c")) == 2
+    assert all(slipway.run(run)["waiting_because"] for run in runs[2:])
+    gate.touch()
+    ended = [slipway.completed(run) for run in runs]
+    assert {run["nodes"][0] for run in ended} == {node["id"] for node in slipway.nodes("c")}
 
 
 def test_keeps_its_minimum(slipway):
     create(slipway, min_nodes=1, max_nodes=2, idle_seconds=1)
     wait_until(lambda: [node["state"] for node in slipway.nodes("c")] == ["idle"], 15, "no node came up")
-    first = slipway.nodes("c")[0]["id"]
     runs = [slipway.submit("sleep 0.3", compute="c") for _ in range(2)]
     for run in runs:
         slipway.completed(run)
     wait_until(lambda: len(slipway.nodes("c")) == 1, 15, "it did not go back to its minimum")
     time.sleep(1.5)
     assert len(slipway.nodes("c")) == 1
-    assert first
 
 
 def test_limits_can_be_changed(slipway):
@@ -110,7 +116,7 @@ def test_first_in_first_out_and_a_wide_run_is_not_overtaken(slipway):
 def test_runs_of_one_node_each_start_in_the_order_they_were_submitted(slipway):
     create(slipway, max_nodes=1, idle_seconds=60)
     gate = slipway.folder / "gate"
-    first = slipway.submit(f"while [ ! -e {gate} ]; do sleep 0.05; done", compute="c")
+    first = slipway.submit(until(gate), compute="c")
     slipway.wait_for(first, "Running")
     waiting = [slipway.submit("true", compute="c", experiment=f"e{i % 3}") for i in range(8)]
     assert all(slipway.run(run)["waiting_because"] for run in waiting)
@@ -124,15 +130,15 @@ def test_runs_of_one_node_each_start_in_the_order_they_were_submitted(slipway):
 def test_shares_of_one_node_are_given_out_and_taken_back(slipway):
     create(slipway, max_nodes=1, cpus=2, idle_seconds=60)
     cpus = slipway.api("GET", f"{W}/compute/c")["cpus"] / 2
-    runs = [
-        slipway.submit("sleep 5", compute="c", resources={"cpus": cpus, "memory_bytes": 64 << 20})
-        for _ in range(3)
-    ]
+    gate = slipway.folder / "gate"
+    share = {"cpus": cpus, "memory_bytes": 64 << 20}
+    runs = [slipway.submit(until(gate), compute="c", resources=share) for _ in range(3)]
     for run in runs[:2]:
         slipway.wait_for(run, "Running")
     node = slipway.nodes("c")[0]
     assert len(node["runs"]) == 2 and node["free"]["cpus"] == pytest.approx(0)
     assert slipway.run(runs[2])["state"] == "Queued"
+    gate.touch()
     for run in runs:
         slipway.completed(run)
 

@@ -187,7 +187,7 @@ def test_a_killed_build_is_invisible_and_redone(building, index):
 
 
 def test_a_cancel_stops_the_build(building, index):
-    index.delay = 30.0
+    index.delay = 120.0
     name = create(building, "mine", "--pip", "user")
     run = building.submit("true", environment=name)
     building.wait_for(run, "Preparing")
@@ -195,7 +195,7 @@ def test_a_cancel_stops_the_build(building, index):
     began = time.monotonic()
     building.cli("run", "cancel", run)
     assert building.wait(run)["state"] == "Canceled"
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < 100
     index.delay = 0.0
     building.completed(building.submit("python", "-c", "import user", environment=name))
 

@@ -25,16 +25,17 @@ def frozen(slipway, run):
     return pid
 
 
-def test_node_that_comes_back_in_time_keeps_its_run(quick):
-    run = quick.submit("sleep 3; echo same attempt; exit 5")
-    quick.wait_for(run, "Running")
-    pid = frozen(quick, run)
-    quick.wait_for(run, "NotResponding", timeout=20)
+def test_node_that_comes_back_in_time_keeps_its_run(stopped):
+    stopped.up(env={**QUICK, "SLIPWAY_GRACE": "120s"})
+    run = stopped.submit("sleep 3; echo same attempt; exit 5")
+    stopped.wait_for(run, "Running")
+    pid = frozen(stopped, run)
+    stopped.wait_for(run, "NotResponding")
     os.kill(pid, signal.SIGCONT)
-    ended = quick.wait(run)
+    ended = stopped.wait(run)
     assert (ended["attempt"], ended["exit_code"]) == (1, 5)
-    assert quick.log(run) == b"same attempt\n"
-    assert [event["kind"] for event in quick.events(run)].count("started") == 1
+    assert stopped.log(run) == b"same attempt\n"
+    assert [event["kind"] for event in stopped.events(run)].count("started") == 1
 
 
 def test_lost_node_is_replaced_and_its_late_success_counts_for_nothing(quick):

@@ -18,6 +18,21 @@ def connect(slipway, timeout=30):
     return socket.create_connection((parts.hostname, parts.port), timeout=timeout)
 
 
+def is_open(raw):
+    """Whether the server has neither answered nor closed."""
+    wait = raw.gettimeout()
+    raw.setblocking(False)
+    try:
+        raw.recv(1, socket.MSG_PEEK)
+        return False
+    except BlockingIOError:
+        return True
+    except ConnectionError:
+        return False
+    finally:
+        raw.settimeout(wait)
+
+
 def talk(slipway, data, timeout=30):
     """Sends raw bytes and gives what comes back until the server closes or falls silent."""
     with connect(slipway, timeout) as raw:
@@ -146,9 +161,8 @@ def test_slow_headers_are_cut_and_do_not_hold_others_up(slipway):
     try:
         for raw in slow:
             raw.sendall(b"GET /health HTTP/1.1\r\nHo")
-        start = time.monotonic()
         assert slipway.http("GET", "/health").status == 200
-        assert time.monotonic() - start < 2
+        assert is_open(slow[-1]), "the others had to wait until the slow ones were cut"
         time.sleep(5)
         for raw in slow:
             with contextlib.suppress(OSError):
@@ -172,10 +186,9 @@ def test_slow_body_is_cut_in_time_without_blocking_workers(slipway):
     try:
         for raw in slow:
             raw.sendall(head.encode() + b"{")
-        start = time.monotonic()
         for _ in range(20):
             slipway.api("GET", f"{W}/runs")
-        assert time.monotonic() - start < 5
+        assert is_open(slow[-1]), "the others had to wait until the slow ones were cut"
     finally:
         for raw in slow:
             raw.close()
@@ -192,10 +205,8 @@ def test_thousands_of_idle_sockets_leave_the_server_answering(slipway):
             with contextlib.suppress(OSError):
                 idle.append(connect(slipway, 5))
         assert len(idle) > count // 2
-        start = time.monotonic()
         assert slipway.http("GET", "/health").status == 200
         slipway.completed(slipway.submit("true"))
-        assert time.monotonic() - start < 20
         assert resident_bytes(slipway.server_pid) < 300 << 20
     finally:
         for raw in idle:

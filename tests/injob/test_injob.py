@@ -93,7 +93,6 @@ def test_logging_outlives_a_missing_server_and_loses_nothing(slipway):
     )
     slipway.wait_for(run, "Running")
     slipway.kill_server()
-    wait_until(lambda: True, 1)
     slipway.again()
     slipway.completed(run)
     assert [point["step"] for point in slipway.points(run, "m")] == list(range(300))

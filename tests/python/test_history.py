@@ -130,7 +130,7 @@ def test_logging_waits_for_no_server_and_nothing_is_lost_or_doubled(slipway, ws)
     begin = time.monotonic()
     for step in range(1, 3000):
         run.log(loss=step, step=step)
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 60  # had each waited for it, this would take hours
     assert not run.flush(timeout=0.2)
     slipway.again()
     run.complete()

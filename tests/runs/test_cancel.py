@@ -29,7 +29,7 @@ def test_ignored_sigterm_is_followed_by_sigkill_after_the_grace(slipway):
     cancel(slipway, run)
     ended = slipway.wait(run)
     assert ended["state"] == "Canceled"
-    assert 0.9 < time.monotonic() - start < 10
+    assert time.monotonic() - start > 0.9
     assert "killed" in ended["reason"] and "SIGTERM" in ended["reason"], ended
 
 

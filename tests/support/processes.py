@@ -82,8 +82,13 @@ def resident_bytes(pid):
     return 0
 
 
-def wait_until(condition, timeout=10, what="the condition did not come true"):
-    """Polls the world outside Slipway, which sends no events; returns the condition's value."""
+def wait_until(condition, timeout=10, what="the condition did not come true", patience=60):
+    """Polls the world outside Slipway, which sends no events; returns the condition's value.
+
+    What takes `timeout` seconds at the most on a machine with nothing else to do gets `patience`: tests run beside
+    each other, and what does not come true at all is as wrong a little later.
+    """
+    timeout = max(timeout, patience)
     end = time.monotonic() + timeout
     while True:
         if value := condition():

@@ -253,7 +253,7 @@ class Slurm:
             for pid in marked_with(self.base):
                 kill(pid, number)
             with contextlib.suppress(AssertionError):
-                wait_until(lambda: not marked_with(self.base), 5)
+                wait_until(lambda: not marked_with(self.base), 5, patience=5)
         shutil.rmtree(self.base, ignore_errors=True)
         self.base = None
 
