@@ -129,3 +129,18 @@ def program(slipway, tmp_path):
         return done
 
     return run
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A folder of four files, two of them further down."""
+    folder = tmp_path / "files"
+    for name, text in {
+        "a.txt": "one",
+        "b.txt": "two",
+        "deep/c.txt": "three",
+        "deep/d.csv": "x,y\n1,2\n",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder

@@ -12,20 +12,6 @@ from azureml.exceptions import UserErrorException
 
 
 @pytest.fixture
-def files(tmp_path):
-    folder = tmp_path / "files"
-    for name, text in {
-        "a.txt": "one",
-        "b.txt": "two",
-        "deep/c.txt": "three",
-        "deep/d.csv": "x,y\n1,2\n",
-    }.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
-
-
-@pytest.fixture
 def store(ws, files, capsys):
     made = ws.get_default_datastore()
     made.upload(str(files), target_path="up", show_progress=True)

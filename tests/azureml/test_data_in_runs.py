@@ -9,18 +9,9 @@ from azureml.data.datapath import DataPath
 
 
 @pytest.fixture
-def store(ws, tmp_path):
-    folder = tmp_path / "files"
-    for name, text in {
-        "a.txt": "one",
-        "b.txt": "two",
-        "deep/c.txt": "three",
-        "deep/d.csv": "x,y\n1,2\n",
-    }.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
+def store(ws, files):
     made = ws.get_default_datastore()
-    made.upload(str(folder), target_path="up", show_progress=False)
+    made.upload(str(files), target_path="up", show_progress=False)
     return made
 
 

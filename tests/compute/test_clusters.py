@@ -4,6 +4,7 @@ import itertools
 import time
 
 import pytest
+from support.jobs import until
 from support.processes import lock_owner, wait_until
 from support.server import W
 
@@ -11,11 +12,6 @@ from support.server import W
 def create(slipway, name="c", **options):
     body = {"name": name, "min_nodes": 0, "max_nodes": 2, "idle_seconds": 1, "cpus": 1, **options}
     return slipway.api("POST", f"{W}/compute", body)
-
-
-def until(gate):
-    """A command that ends once there is that file."""
-    return f"while [ ! -e {gate} ]; do sleep 0.05; done"
 
 
 def live_agents(slipway):

@@ -10,6 +10,7 @@ import time
 
 import pytest
 from support import processes
+from support.jobs import until
 from support.processes import wait_until
 from support.server import W
 
@@ -46,9 +47,9 @@ def went_on_from(slipway, run, stops):
     )
 
 
-def until(gate):
+def deaf_until(gate):
     """A command that ends once there is that file, whatever it is told before."""
-    return f"trap '' TERM; echo from 0; while [ ! -e {gate} ]; do sleep 0.05; done"
+    return f"trap '' TERM; echo from 0; {until(gate)}"
 
 
 def time_line(slipway, run):
@@ -131,7 +132,7 @@ def test_equals_wait_for_each_other_and_the_higher_goes_first(slipway):
 def test_low_run_overtakes_those_that_came_later_once_it_has_waited(stopped, tmp_path):
     stopped.up(env={"SLIPWAY_AGEING": "1s"})
     create(stopped)
-    first = stopped.submit(until(tmp_path / "gate"), compute="c")
+    first = stopped.submit(deaf_until(tmp_path / "gate"), compute="c")
     stopped.wait_for(first, "Running")
     low = stopped.submit("true", compute="c", priority="low")
     normal = stopped.submit("true", compute="c")
@@ -181,7 +182,7 @@ def test_gang_gives_way_as_a_whole_and_each_file_stays_the_one_that_was_written_
 
 def test_run_that_is_canceled_while_it_gives_way_is_canceled(slipway, tmp_path):
     create(slipway)
-    low = low_run(slipway, until(tmp_path / "gate"), grace_seconds=120)
+    low = low_run(slipway, deaf_until(tmp_path / "gate"), grace_seconds=120)
     normal = slipway.submit("true", compute="c")
     wait_until(lambda: slipway.run(low)["gives_way_to"] == normal, 30, "it was not asked")
     wait_until(

@@ -6,18 +6,12 @@ from pathlib import Path
 
 import pytest
 from support.data import add_datastore, create
+from support.folders import content_of, paths_below
 from support.processes import kill, wait_until
-from support.web_server import WebServer
 
 MB = 1 << 20
 LARGE = b"".join(b"%015d\n" % i for i in range(25 * MB // 16)) + b"end"
 HASH = "sha256sum < $d | cut -d' ' -f1"
-
-
-@pytest.fixture
-def web():
-    with WebServer() as server:
-        yield server
 
 
 def submit(slipway, command=HASH, dataset="d", mode="download", job=None, **more):
@@ -147,9 +141,9 @@ def test_credentials_reach_the_server_and_nothing_else(slipway, web, mode):
     told = json.dumps([slipway.run(good), slipway.run(again), slipway.events(good), slipway.events(again)])
     told += slipway.log(good, "system_logs/data.txt").decode() + slipway.all_logs()
     assert "tops3cret" not in told
-    for path in slipway.home.rglob("*"):
-        if path.is_file() and path.name not in {"slipway.db", "slipway.db-wal"}:
-            assert b"tops3cret" not in path.read_bytes(), path
+    for path in paths_below(slipway.home):
+        if path.name not in {"slipway.db", "slipway.db-wal"}:
+            assert b"tops3cret" not in content_of(path), path
 
 
 def test_killed_agent_and_supervisor_leave_no_mount_and_no_process(slipway, web):

@@ -8,16 +8,9 @@ from pathlib import Path
 
 import pytest
 from support.processes import wait_until
-from support.web_server import WebServer
 
 MB = 1 << 20
 LARGE = b"".join(b"%015d\n" % i for i in range(20 * MB // 16))
-
-
-@pytest.fixture
-def web():
-    with WebServer() as server:
-        yield server
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import time
 
 import pytest
 from support import processes, ranks
+from support.jobs import until
 from support.namespaces import CLUSTER
 from support.server import W
 
@@ -126,7 +127,7 @@ except OSError as error:
 
 def test_agent_killed_while_ranks_run_changes_nothing(fresh):
     nodes = fresh(2)
-    script = "echo here; while [ ! -e ../../../../../go ]; do sleep 0.05; done; echo done"
+    script = f"echo here; {until('../../../../../go')}; echo done"
     run = nodes.submit(script, launcher="pytorch", processes=2)
     for rank in range(4):
         wait_for_line(nodes, run, rank, "here")
@@ -144,7 +145,7 @@ def test_agent_killed_while_ranks_run_changes_nothing(fresh):
 @pytest.mark.parametrize("launcher", ["pytorch", "mpi"])
 def test_server_killed_while_ranks_run_loses_nothing(fresh, launcher):
     nodes = fresh(2)
-    script = "echo here; while [ ! -e ../../../../../go ]; do sleep 0.05; done; echo done"
+    script = f"echo here; {until('../../../../../go')}; echo done"
     run = nodes.submit(script, launcher=launcher, processes=2)
     for rank in range(4):
         wait_for_line(nodes, run, rank, "here")
@@ -214,7 +215,7 @@ def test_link_cut_about_the_start_is_tried_again_on_other_machines(fresh, moment
 
 def test_link_cut_for_less_than_the_grace_costs_nothing(fresh):
     nodes = fresh(2, env={"SLIPWAY_GRACE": "60s"})
-    script = "echo here; while [ ! -e ../../../../../go ]; do sleep 0.05; done; echo done"
+    script = f"echo here; {until('../../../../../go')}; echo done"
     run = nodes.submit(script, launcher="pytorch", processes=2)
     for rank in range(4):
         wait_for_line(nodes, run, rank, "here")

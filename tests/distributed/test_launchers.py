@@ -71,10 +71,16 @@ def test_tensorflow_ends_those_that_serve_for_ever_when_its_leader_is_done(machi
     machines.wait_until_quiet()
 
 
-def test_tensorflow_config_names_real_places(machines):
+def test_tensorflow_config_names_real_places(machines, tmp_path):
     job = {"launcher": "tensorflow:workers=1,ps=1,chief", "processes": 2}
     # The others are ended with the chief: it waits until they have spoken.
-    wait = 'import os, time; time.sleep(3 if os.environ["SLIPWAY_RANK"] == "0" else 0)'
+    wait = f"""
+import pathlib, time
+spoken = pathlib.Path({str(tmp_path)!r})
+(spoken / os.environ["SLIPWAY_RANK"]).touch()
+while os.environ["SLIPWAY_RANK"] == "0" and len(list(spoken.iterdir())) < 3:
+    time.sleep(0.05)
+"""
     run = machines.submit(*ranks.python(ranks.WHO + wait), **job)
     machines.slipway.completed(run)
     found = who(machines, run, 3)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.jobs import WITH_TOKEN
+from support.jobs import WITH_TOKEN, until
 from support.server import W
 
 SLEEP = ["sleep", "60"]
@@ -120,7 +120,7 @@ print(json.dumps({"done": done, "left": left, "deep": deep, "job": job}))
 
 @pytest.mark.parametrize(("end", "state"), [("exit 3", "Failed"), ("sleep 60", "Canceled")])
 def test_interactive_children_of_a_job_end_as_it_did(slipway, end, state):
-    run = slipway.submit(f"while [ ! -e go ]; do sleep 0.05; done; {end}")
+    run = slipway.submit(f"{until('go')}; {end}")
     slipway.wait_for(run, "Running")
     (child,) = children(slipway, run)
     (slipway.attempt_folder(run) / "work" / "go").touch()

@@ -24,3 +24,8 @@ def call(method, path, body=None):
         return error.code
 me = os.environ["SLIPWAY_RUN_ID"]
 """
+
+
+def until(gate):
+    """A line for sh that ends once there is that file."""
+    return f"while [ ! -e {gate} ]; do sleep 0.05; done"

@@ -26,10 +26,10 @@ if rank == 0:
         peer.sendall(b"all here")
     print("met", world)
 else:
-    end = time.time() + 20
+    end = time.time() + 100
     while True:
         try:
-            peer = socket.create_connection(place, timeout=20)
+            peer = socket.create_connection(place, timeout=100)
             break
         except ConnectionRefusedError:
             assert time.time() < end
@@ -51,10 +51,10 @@ leader = "chief" if "chief" in config["cluster"] else "worker"
 if (task["type"], task["index"]) == (leader, 0):
     for places in config["cluster"].values():
         for place in places:
-            end = time.time() + 20
+            end = time.time() + 100
             while True:
                 try:
-                    socket.create_connection(tuple(place.rsplit(":", 1)), timeout=20).close()
+                    socket.create_connection(tuple(place.rsplit(":", 1)), timeout=100).close()
                     break
                 except OSError:
                     assert time.time() < end
