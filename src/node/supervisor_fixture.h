@@ -17,13 +17,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/cgroup_places.h"
 #include "base/file.h"
 #include "journal/reader.h"
 #include "journal/record.h"
 #include "journal/value.h"
 #include "launch/spec.h"
 #include "node/process_group_marked.h"
-#include "base/cgroup_places.h"
 #include "node/supervisor.h"
 
 namespace slipway::node {
