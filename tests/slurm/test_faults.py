@@ -4,6 +4,7 @@ import signal
 
 import pytest
 from support.hpc import Hpc
+from support.outage import live_through
 from support.processes import command_line, is_alive, kill, marked_with, wait_until
 from support.proxy import FaultProxy
 from support.server import W
@@ -110,17 +111,8 @@ def test_controller_killed_right_after_a_submission(hpc):
     assert blocker
 
 
-def test_slurmrestd_away_stops_nothing_that_runs(hpc):
-    running = hpc.submit("for i in 1 2 3 4 5 6; do echo $i; sleep 0.5; done")
-    hpc.slipway.wait_for(running, "Running")
-    hpc.slurm.stop_rest()
-    waiting = hpc.submit("echo later")
-    hpc.waits_because(waiting, "slurmrestd does not answer")
-    assert hpc.slipway.completed(running)["attempt"] == 1
-    shown = hpc.slipway.cli("compute", "show", "hpc").stdout
-    assert "slurmrestd does not answer" in shown
-    hpc.slurm.start_rest()
-    hpc.slipway.completed(waiting)
+def test_slurmrestd_away_stops_nothing_that_runs_and_what_happened_meanwhile_is_found(hpc):
+    live_through(hpc)
 
 
 def test_job_whose_acceptance_was_lost_is_found_and_not_submitted_twice(slipway, slurm):
