@@ -2,11 +2,11 @@
 
 import json
 import socket
-import subprocess
 
 import pytest
 import slipway as package
 from slipway import errors
+from support.certificates import certificate_for
 
 
 @pytest.fixture(autouse=True)
@@ -128,29 +128,7 @@ def test_another_program_behind_the_address_is_recognised(tmp_path):
 
 
 def test_server_with_tls_is_trusted_by_its_certificate_and_not_without(stopped, tmp_path):
-    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
-    subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-days",
-            "1",
-            "-subj",
-            "/CN=localhost",
-            "-addext",
-            "subjectAltName=IP:127.0.0.1",
-            "-keyout",
-            str(key),
-            "-out",
-            str(certificate),
-        ],
-        check=True,
-        capture_output=True,
-    )
+    certificate, key = certificate_for("127.0.0.1", tmp_path)
     stopped.up("--tls-cert", certificate, "--tls-key", key)
     url = stopped.about["public_url"]
     assert url.startswith("https://")

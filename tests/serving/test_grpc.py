@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from support import models
+from support.certificates import certificate_for
 from support.server import DEV
 
 CLIENTS = Path(__file__).with_name("clients")
@@ -43,26 +44,7 @@ def test_keys_and_limits_hold_for_calls_too(onnx_models, tmp_path):
 
 
 def test_calls_over_tls(onnx_models, tmp_path):
-    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    subprocess.run(
-        [
-            *(
-                "openssl",
-                "req",
-                "-x509",
-                "-newkey",
-                "rsa:2048",
-                "-nodes",
-                "-days",
-                "1",
-                "-subj",
-                "/CN=localhost",
-            ),
-            *("-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate),
-        ],
-        check=True,
-        capture_output=True,
-    )
+    certificate, key = certificate_for("127.0.0.1", tmp_path)
     (tmp_path / "keys").write_text("the-key\n")
     options = [
         "--key-file",

@@ -9,9 +9,9 @@ import random
 import secrets
 import signal
 import subprocess
-from pathlib import Path
 
 from . import processes
+from .certificates import certificate_for
 
 CLUSTER = "own"
 # Losses are decided quickly, and long after the busiest machine has sent its heartbeats.
@@ -88,26 +88,6 @@ class Network:
             ip("link", "del", self._port(index), check=False)
             ip("netns", "del", name, check=False)
         ip("link", "del", self.bridge, check=False)
-
-
-def certificate_for(address, folder):
-    key, certificate = Path(folder) / "key.pem", Path(folder) / "cert.pem"
-    words = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=slipway"]
-    subprocess.run(
-        [
-            "openssl",
-            *words,
-            "-addext",
-            f"subjectAltName=IP:{address}",
-            "-keyout",
-            str(key),
-            "-out",
-            str(certificate),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return certificate, key
 
 
 class Nodes:
