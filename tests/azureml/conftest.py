@@ -17,12 +17,17 @@ PYTHON = ROOT / "python"
 sys.path.insert(0, str(PYTHON))
 
 
-@pytest.fixture
-def here(slipway, tmp_path, monkeypatch):
-    """This process as a user's program: in a folder of its own, beside a server."""
+@pytest.fixture(autouse=True)
+def fresh_warnings():
+    """What warns once in a program warns again in each test."""
     from azureml import _support
 
     _support._said.clear()
+
+
+@pytest.fixture
+def here(slipway, tmp_path, monkeypatch):
+    """This process as a user's program: in a folder of its own, beside a server."""
     for name in [
         name for name in os.environ if name.startswith(("SLIPWAY_URL", "SLIPWAY_TOKEN", "SLIPWAY_RUN"))
     ]:

@@ -1,17 +1,13 @@
 """What needs no server: configurations, names, files, and runs outside of any job."""
 
 import json
-import os
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
 import pytest
-from azureml import _support, _yaml
+from azureml import _support
 from azureml.core import Environment, Experiment, Run, RunConfiguration, ScriptRunConfig, _command, _config
 from azureml.core.compute import AmlCompute, RemoteCompute, _sizes
-from azureml.core.conda_dependencies import CondaDependencies
 from azureml.core.runconfig import MpiConfiguration, PyTorchConfiguration, TensorflowConfiguration
 from azureml.core.workspace import check_workspace_name
 from azureml.data.data_reference import DataReference
@@ -19,11 +15,6 @@ from azureml.exceptions import ComputeTargetException, RunEnvironmentException, 
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PYENV = Path.home() / ".pyenv" / "versions"
-
-
-@pytest.fixture(autouse=True)
-def fresh_warnings():
-    _support._said.clear()
 
 
 def config(folder, name="ws", **more):
@@ -79,103 +70,6 @@ def test_names_that_no_workspace_has(name):
 def test_names_that_no_experiment_has(name):
     with pytest.raises(UserErrorException, match="1 to 255"):
         Experiment(None, name)
-
-
-CONDA = """
-name: tf
-channels: [conda-forge]
-dependencies:
-  - python=3.6.2  # the time's own
-  - numpy
-  - pip:
-    - tensorflow-gpu==2.2.0
-    - 'horovod==0.19.5'
-"""
-
-
-@pytest.mark.parametrize("with_yaml", [True, False])
-def test_a_conda_file_is_read_with_and_without_pyyaml(tmp_path, monkeypatch, with_yaml):
-    if not with_yaml:
-        monkeypatch.setitem(sys.modules, "yaml", None)
-    (tmp_path / "env.yml").write_text(CONDA)
-    environment = Environment.from_conda_specification("tf", str(tmp_path / "env.yml"))
-    assert environment._definition() == {
-        "variables": {},
-        "python": "3.6.2",
-        "pip": ["tensorflow-gpu==2.2.0", "horovod==0.19.5"],
-        "conda": ["numpy"],
-        "conda_channels": ["conda-forge"],
-    }
-    assert _yaml.load(environment.python.conda_dependencies.serialize_to_string())["name"] == "tf"
-
-
-@pytest.mark.parametrize("with_yaml", [True, False])
-def test_a_broken_line_of_a_conda_file_is_named(tmp_path, monkeypatch, with_yaml):
-    if not with_yaml:
-        monkeypatch.setitem(sys.modules, "yaml", None)
-    (tmp_path / "env.yml").write_text('name: tf\ndependencies: [a, b\nchannels: "x\n')
-    with pytest.raises(UserErrorException, match=r"line \d"):
-        Environment.from_conda_specification("tf", str(tmp_path / "env.yml"))
-
-
-def test_packages_replace_earlier_ones_of_their_name():
-    packages = CondaDependencies.create(pip_packages=["Torch==1.5", "azureml-sdk"], python_version="3.7")
-    packages.add_pip_package("torch==1.6.0")
-    packages.add_conda_package("python=3.8")
-    assert list(packages.pip_packages) == ["azureml-defaults", "azureml-sdk", "torch==1.6.0"]
-    assert packages.get_python_version() == "3.8"
-    packages.remove_pip_package("azureml-sdk")
-    assert "azureml-sdk" not in packages.serialize_to_string()
-
-
-@pytest.mark.parametrize(
-    ("packages", "python"),
-    [([], ""), (["pandas"], ""), (["pandas>=1.0", "x~=2", "y!=3"], ""), (["pandas==1.0.5"], "3.8.13")],
-)
-def test_the_default_python_is_kept_where_packages_are_pinned(packages, python):
-    from azureml.core._environments import definition_of
-
-    environment = Environment("x")
-    for package in packages:
-        environment.python.conda_dependencies.add_pip_package(package)
-    assert definition_of(environment)["python"] == python
-
-
-def test_image_and_dockerfile_reset_each_other():
-    environment = Environment("image")
-    environment.docker.base_dockerfile = "FROM debian"
-    assert environment.docker.base_image is None
-    environment.docker.base_image = "debian:12"
-    assert environment.docker.base_dockerfile is None
-    assert environment._definition()["container"]["image"] == "debian:12"
-
-
-def test_azures_own_image_alone_means_no_container():
-    assert "container" not in Environment("plain")._definition()
-
-
-def test_a_saved_environment_loads_again(tmp_path):
-    environment = Environment.from_dockerfile("mine", "FROM debian\n", pip_requirements=None)
-    environment.python.user_managed_dependencies = False
-    environment.environment_variables = {"A": "b"}
-    environment.save_to_directory(tmp_path / "saved")
-    assert sorted(os.listdir(tmp_path / "saved")) == [
-        "BaseDockerfile",
-        "azureml_environment.json",
-        "conda_dependencies.yml",
-    ]
-    again = Environment.load_from_directory(tmp_path / "saved")
-    assert again._definition() == environment._definition()
-    with pytest.raises(UserErrorException, match="overwrite"):
-        environment.save_to_directory(tmp_path / "saved")
-
-
-@pytest.mark.parametrize("name", ["AzureML-Minimal", "microsoft-x"])
-def test_reserved_names_are_cloned_before_they_are_registered(name):
-    with pytest.raises(UserErrorException, match="clone"):
-        Environment(name).register(None)
-    clone = Environment(name).clone("mine")
-    assert (clone.name, clone.version) == ("mine", None)
 
 
 def test_a_run_configuration_is_saved_and_loaded(tmp_path):
@@ -353,62 +247,3 @@ def test_outside_a_job_a_run_prints_what_it_would_log(capsys, monkeypatch):
         run.log("many", [1, 2])
     with pytest.raises(RunEnvironmentException):
         Run.get_context(allow_offline=False)
-
-
-EVERYTHING = """
-import importlib, pkgutil, sys
-import azureml
-for module in pkgutil.walk_packages(azureml.__path__, "azureml."):
-    loaded = importlib.import_module(module.name)
-    for name in getattr(loaded, "__all__", []):
-        getattr(loaded, name)
-from azureml.core import VERSION, Run
-run = Run.get_context()
-run.log("version", ".".join(map(str, sys.version_info[:2])))
-"""
-
-
-@pytest.mark.parametrize("version", ["3.6", "3.13"])
-def test_the_oldest_and_the_newest_python_import_everything(version):
-    interpreters = sorted(PYENV.glob(f"{version}.*/bin/python"))
-    assert interpreters, f"no Python {version} below {PYENV}"
-    done = subprocess.run(
-        [
-            interpreters[-1],
-            "-I",
-            "-c",
-            f"import sys; sys.path.insert(0, {str(ROOT / 'python')!r})\n" + EVERYTHING,
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    assert version in done.stdout
-
-
-def test_importing_run_loads_nothing_that_a_job_does_not_need():
-    code = "import sys; from azureml.core import Run; print(sorted(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": str(ROOT / "python")}
-    )
-    for heavy in (
-        "azureml.core.environment",
-        "azureml.data",
-        "http.client",
-        "ssl",
-        "inspect",
-        "yaml",
-        "numpy",
-    ):
-        assert f"'{heavy}'" not in done.stdout
-
-
-def test_the_table_in_the_documentation_is_current():
-    done = subprocess.run(
-        [sys.executable, ROOT / "scripts" / "azureml-table", "--check"],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
