@@ -103,7 +103,7 @@ def test_a_reader_that_goes_away_is_no_error(slipway):
     follower = start(slipway, "run", "logs", run)
     assert follower.stdout.readline() == b"1\n"
     follower.stdout.close()
-    assert follower.wait(timeout=20) == 141
+    assert follower.wait(timeout=60) == 141
     assert follower.stderr.read() == b""
 
 

@@ -106,7 +106,7 @@ def test_mount_shows_the_files_until_it_is_ended(slipway, mixed, ending):
     with pytest.raises(OSError, match="Read-only"):
         (Path(path) / "new").write_text("x")
     process.send_signal(ending)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "mixed:1 is mounted; Ctrl-C unmounts it" in said and "mixed:1 is unmounted" in said
     assert not mounted(path)
@@ -119,7 +119,7 @@ def test_mount_takes_the_place_of_one_whose_server_was_killed(slipway, mixed):
     process, path = start_mount(slipway, "mixed", "view")
     assert by_name(path) == mixed
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=20)
+    process.communicate(timeout=60)
     assert not mounted(path)
 
 
@@ -133,7 +133,7 @@ def test_mount_refuses_a_folder_that_holds_something(slipway, mixed):
 def test_mount_ends_when_somebody_unmounts_it(slipway, mixed):
     process, path = start_mount(slipway, "mixed", "view")
     subprocess.run(["umount", path], check=True)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=60)
     assert "is unmounted" in said
 
 
@@ -145,7 +145,7 @@ def test_second_read_of_a_mount_comes_from_the_cache(slipway, web):
         file = next(Path(path).rglob("large.bin"))
         assert hashlib.sha256(file.read_bytes()).digest() == hashlib.sha256(LARGE).digest()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
     assert web["large.bin"].served == len(LARGE)
 
 

@@ -168,7 +168,7 @@ def kill_now_and_then(slipway, seed, times):
 
 def test_second_server_on_the_same_home_refuses(slipway):
     pid = slipway.server_pid
-    second = slipway.cli("server", "--listen", "127.0.0.1:0", check=False, timeout=20)
+    second = slipway.cli("server", "--listen", "127.0.0.1:0", check=False, timeout=60)
     assert second.returncode == 6, second
     assert "already" in second.stderr and str(slipway.home) in second.stderr, second.stderr
     assert slipway.server_pid == pid

@@ -93,7 +93,7 @@ def made(method, path, body):
     request = urllib.request.Request(
         os.environ["SLIPWAY_URL"] + "/api/v1/workspaces/default" + path, method=method, data=json.dumps(body).encode(),
         headers={"Authorization": "Bearer " + os.environ["SLIPWAY_TOKEN"], "Content-Type": "application/json"})
-    return json.load(urllib.request.urlopen(request, timeout=10))
+    return json.load(urllib.request.urlopen(request, timeout=60))
 own = "/runs/" + me
 done, left = [item["id"] for item in made("POST", own + "/children", {"children": [{"tags": {"a": "b"}}, {}]})["items"]]
 deep = made("POST", f"/runs/{left}/children", {"children": [{}]})["items"][0]["id"]

@@ -93,7 +93,7 @@ name = hashlib.sha256(content).hexdigest()
 request = urllib.request.Request(os.environ["SLIPWAY_URL"] + "/api/v1/workspaces/default/blobs/" + name, method="PUT",
     data=content, headers={{"Authorization": "Bearer " + os.environ["SLIPWAY_TOKEN"],
                             "Content-Type": "application/octet-stream"}})
-urllib.request.urlopen(request, timeout=10)
+urllib.request.urlopen(request, timeout=60)
 files = {{"files": [{{"path": "made.txt", "digest": name, "size": len(content)}}]}}
 print(json.dumps([call("POST", "/runs/" + me + "/files", files), call("POST", "/runs/{run}/files", files)]))
 """

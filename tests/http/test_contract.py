@@ -86,7 +86,7 @@ def test_requests_made_from_the_description_find_no_fault(slipway, tmp_path):
             "--workers=2",
             "--max-time=90",
             "--warnings=off",
-            "--request-timeout=10",
+            "--request-timeout=60",
             "--generation-deterministic",
             "--no-color",
         ],

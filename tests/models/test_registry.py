@@ -338,7 +338,7 @@ def put(text):
     digest = hashlib.sha256(text).hexdigest()
     request = urllib.request.Request(os.environ["SLIPWAY_URL"] + "/api/v1/workspaces/default/blobs/" + digest,
         method="PUT", data=text, headers={{"Authorization": "Bearer " + os.environ["SLIPWAY_TOKEN"]}})
-    urllib.request.urlopen(request, timeout=10)
+    urllib.request.urlopen(request, timeout=60)
     return {{"path": "outputs/m.bin", "digest": digest, "size": len(text)}}
 print(call("POST", f"/runs/{{me}}/files", {{"files": [put(b"weights")]}}))
 print(call("POST", f"/runs/{{me}}/models", {{"name": "mine", "path": "outputs/m.bin"}}))

@@ -103,7 +103,7 @@ def test_a_port_that_another_program_has_taken_is_told_and_the_path_goes_on(shop
 def raw(service, head, body=b"", half=True):
     """Sends bytes as they are, `half` of a connection closed behind them; gives all that comes back."""
     host, _, port = service.slipway.url.removeprefix("http://").partition(":")
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
         connection.sendall(head.encode() + body)
         if half:
             connection.shutdown(socket.SHUT_WR)

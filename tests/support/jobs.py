@@ -19,7 +19,7 @@ def call(method, path, body=None):
         headers={"Authorization": "Bearer " + os.environ["SLIPWAY_TOKEN"], "Content-Type": "application/json"},
     )
     try:
-        return urllib.request.urlopen(request, timeout=10).status
+        return urllib.request.urlopen(request, timeout=60).status
     except urllib.error.HTTPError as error:
         return error.code
 me = os.environ["SLIPWAY_RUN_ID"]
