@@ -59,7 +59,7 @@ Result<Response> create(Services& services, const Request& request) {
     if (made)
       return fail(ErrorCode::kConflict,
                   fmt::format("this request made token {} already; its text was shown then", *made),
-                  fmt::format("revoke it and create another: slipway token revoke {}", *made));
+                  fmt::format("revoke it and create another: slipway token delete {}", *made));
     if (order.workspace) SLIPWAY_TRY(runs::load_workspace(writer, *order.workspace));
     SLIPWAY_ASSIGN(token, access::create_user_token(writer, order, now));
     return store::remember_made(writer, key, token.id.str(), now);
