@@ -8,6 +8,7 @@
 #include "cli/data_transfer.h"
 #include "cli/quantities.h"
 #include "cli/table.h"
+#include "cli/tags.h"
 #include "http/router.h"
 
 namespace slipway::cli {
@@ -120,15 +121,7 @@ struct TagOptions {
 };
 
 Result<int> tag_dataset(Context& context, const TagOptions& options) {
-  json::object tags;
-  for (const std::string& tag : options.tags) {
-    const size_t equals = tag.find('=');
-    if (equals == std::string::npos || equals == 0)
-      return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' is not a tag", printable(tag)),
-                  "write it as NAME=VALUE");
-    tags[tag.substr(0, equals)] = tag.substr(equals + 1);
-  }
-  for (const std::string& name : options.remove) tags[name] = nullptr;
+  SLIPWAY_ASSIGN(json::object tags, tag_changes(options.tags, options.remove));
   json::object body;
   if (!tags.empty()) body["tags"] = std::move(tags);
   if (options.description) body["description"] = *options.description;

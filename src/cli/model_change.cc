@@ -4,7 +4,7 @@
 
 #include "cli/answer.h"
 #include "cli/models.h"
-#include "cli/quantities.h"
+#include "cli/tags.h"
 
 namespace slipway::cli {
 namespace {
@@ -20,14 +20,8 @@ Result<int> change_model(Context& context, const ChangeOptions& options) {
   SLIPWAY_ASSIGN(Session session, Session::open(context));
   SLIPWAY_ASSIGN(json::object body, facts_body(context, session, options.facts));
   json::object tags = object_at(body, "tags");
-  for (const std::string& tag : options.tags) {
-    const size_t equals = tag.find('=');
-    if (equals == std::string::npos || equals == 0)
-      return fail(ErrorCode::kInvalidArgument, fmt::format("'{}' is not a tag", printable(tag)),
-                  "write it as NAME=VALUE");
-    tags[tag.substr(0, equals)] = tag.substr(equals + 1);
-  }
-  for (const std::string& name : options.remove) tags[name] = nullptr;
+  SLIPWAY_ASSIGN(const json::object changes, tag_changes(options.tags, options.remove));
+  for (const auto& [name, value] : changes) tags[name] = value;
   if (!tags.empty()) body["tags"] = std::move(tags);
   if (body.empty())
     return fail(ErrorCode::kInvalidArgument, "nothing to change was given",

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "cli/answer.h"
-#include "cli/quantities.h"
+#include "cli/tags.h"
 #include "http/router.h"
 
 namespace slipway::cli {
@@ -26,13 +26,7 @@ Result<int> list_models(Context& context, const ListOptions& options) {
   if (!options.name.empty()) query["name"] = options.name;
   if (!options.framework.empty()) query["framework"] = options.framework;
   if (!options.dataset.empty()) query["dataset"] = options.dataset;
-  if (!options.tag.empty()) {
-    if (options.tag.find('=') == std::string::npos)
-      return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("--tag: '{}' has no value", printable(options.tag, 64)),
-                  "write it as NAME=VALUE");
-    query["tag"] = options.tag;
-  }
+  SLIPWAY_TRY(narrow_by_tag(options.tag, query));
   SLIPWAY_ASSIGN(Session session, Session::open(context));
   if (!options.run.empty()) {
     SLIPWAY_ASSIGN(const json::object run, session.find_run(options.run));

@@ -5,6 +5,7 @@
 #include "cli/run_view.h"
 #include "cli/runs.h"
 #include "cli/session.h"
+#include "cli/tags.h"
 
 namespace slipway::cli {
 namespace {
@@ -22,9 +23,9 @@ Result<int> list_children(Context& context, const ChildrenOptions& options) {
   SLIPWAY_ASSIGN(const json::object run, session.find_run(options.run));
   Query query;
   if (options.recursive) query["recursive"] = "true";
-  for (const auto& [name, value] :
-       {std::pair{"state", &options.state}, std::pair{"type", &options.type}, std::pair{"tag", &options.tag}})
-    if (!value->empty()) query[name] = *value;
+  if (!options.state.empty()) query["state"] = options.state;
+  if (!options.type.empty()) query["type"] = options.type;
+  SLIPWAY_TRY(narrow_by_tag(options.tag, query));
   SLIPWAY_ASSIGN(json::array children, session.list(session.run_path(run) + "/children", query, 0));
   Console& console = context.console;
   if (console.json()) {

@@ -8,6 +8,7 @@
 #include "cli/run_view.h"
 #include "cli/runs.h"
 #include "cli/session.h"
+#include "cli/tags.h"
 
 namespace slipway::cli {
 namespace {
@@ -43,13 +44,7 @@ Result<int> list_runs(Context& context, const ListOptions& options) {
   if (!options.state.empty()) {
     SLIPWAY_ASSIGN(query["state"], known_state(options.state));
   }
-  if (!options.tag.empty()) {
-    if (options.tag.find('=') == std::string::npos)
-      return fail(ErrorCode::kInvalidArgument,
-                  fmt::format("--tag: '{}' has no value", printable(options.tag, 64)),
-                  "write it as NAME=VALUE");
-    query["tag"] = options.tag;
-  }
+  SLIPWAY_TRY(narrow_by_tag(options.tag, query));
   if (!options.kind.empty()) query["kind"] = options.kind;
   if (options.limit < 1) return fail(ErrorCode::kInvalidArgument, "--limit must be at least 1");
   SLIPWAY_ASSIGN(Session session, Session::open(context));
