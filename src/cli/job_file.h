@@ -1,4 +1,4 @@
-// A job as a person describes it: in a file, by flags, or both.
+// A job as a person describes it in a file.
 //
 //   command: python train.py --epochs 3      # or a list: [python, train.py]
 //   experiment: digits
@@ -10,44 +10,12 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <vector>
 
-#include "base/clock.h"
 #include "base/result.h"
-#include "cli/command.h"
-#include "protocol/job.h"
+#include "cli/job_fields.h"
 
 namespace slipway::cli {
-
-// What was said; what was not said is absent.
-struct JobFields {
-  std::optional<std::vector<std::string>> command;
-  std::optional<std::string> source;
-  std::optional<std::string> experiment;
-  std::optional<std::string> name;
-  std::optional<std::string> compute;
-  std::optional<std::string> environment;
-  std::optional<int> nodes;
-  std::optional<std::string> launcher;
-  std::optional<int> processes;
-  std::optional<std::string> priority;
-  std::optional<int> attempts;
-  std::optional<int> restarts;
-  std::optional<Duration> timeout;
-  std::optional<Duration> grace;
-  std::optional<double> cpus;
-  std::optional<ByteCount> memory;
-  std::optional<int> gpus;
-  std::map<std::string, std::string> tags;
-  std::map<std::string, std::string> variables;
-  JobInputs inputs;
-  JobOutputs outputs;
-  std::vector<std::string> models;
-};
 
 constexpr size_t kMaxJobFile = 1 << 20;
 
@@ -55,12 +23,5 @@ constexpr size_t kMaxJobFile = 1 << 20;
 // one.
 Result<JobFields> parse_job_file(std::string_view text, std::string_view file_name);
 Result<JobFields> read_job_file(const std::filesystem::path& file);
-
-// `over` wins; tags, variables, inputs, outputs and models are joined.
-JobFields overlay(JobFields base, JobFields over);
-
-// The job without its snapshot and git state; checked as the server checks it, so that a bad name is said
-// before anything is sent.
-Result<Job> to_job(const JobFields& fields);
 
 }  // namespace slipway::cli

@@ -7,6 +7,7 @@
 
 #include "serving/protocols/binary_tensor.h"
 #include "serving/protocols/json_tensor.h"
+#include "serving/protocols/open_inference_about.h"
 
 namespace slipway::serving {
 namespace {
@@ -262,78 +263,6 @@ Result<Inference> read_request(const ServedModel& served, const http::Request& r
 
 constexpr Protocol kProtocol{.read = read_request, .refuse = refuse};
 
-json::array described(const std::vector<TensorSpec>& specs) {
-  json::array all;
-  for (const TensorSpec& spec : specs) {
-    json::array shape;
-    if (spec.shape)
-      for (const int64_t size : *spec.shape) shape.emplace_back(size);
-    all.push_back(
-        json::object{{"name", spec.name}, {"datatype", to_text(spec.type)}, {"shape", std::move(shape)}});
-  }
-  return all;
-}
-
-json::object metadata(const ServedModel& served) {
-  json::object about{{"name", served.name},
-                     {"versions", json::array{served.version}},
-                     {"platform", served.model.platform()},
-                     {"inputs", json::array()},
-                     {"outputs", json::array()}};
-  if (!served.model.signatures().empty()) {
-    about["inputs"] = described(served.model.signatures().front().inputs);
-    about["outputs"] = described(served.model.signatures().front().outputs);
-  }
-  return about;
-}
-
-json::object config(const ServedModel& served) {
-  json::object about = metadata(served);
-  const bool batchable = !served.model.signatures().empty() && served.model.signatures().front().batchable;
-  return {{"name", served.name},
-          {"platform", served.model.platform()},
-          {"backend", served.model.runtime()},
-          {"max_batch_size", batchable ? served.batcher.limits().batch_rows : 0},
-          {"input", about["inputs"]},
-          {"output", about["outputs"]}};
-}
-
-json::object times(uint64_t count, uint64_t nanoseconds) {
-  return {{"count", count}, {"ns", nanoseconds}};
-}
-
-json::object statistics(const ServedModel& served) {
-  const Statistics& counted = served.statistics;
-  const uint64_t succeeded = counted.succeeded;
-  return {{"model_stats",
-           json::array{json::object{
-               {"name", served.name},
-               {"version", served.version},
-               {"inference_count", counted.rows.load()},
-               {"execution_count", counted.runs.load()},
-               {"inference_stats",
-                json::object{{"success", times(succeeded, counted.request_nanoseconds)},
-                             {"fail", times(counted.failed, 0)},
-                             {"queue", times(succeeded, counted.queue_nanoseconds)},
-                             {"compute_infer", times(succeeded, counted.compute_nanoseconds)}}}}}}};
-}
-
-json::object readiness(const ServedModel& served) {
-  return {{"name", served.name}, {"ready", served.ready.load()}};
-}
-
-Result<http::Response> health(const ServedModel& served, bool live) {
-  const bool ready = served.ready;
-  return http::json_response({{"live", true}, {"ready", ready}}, live || ready ? 200 : 503);
-}
-
-Result<http::Response> repository_index(const ServedModel& served) {
-  return http::json_response(json::array{json::object{{"name", served.name},
-                                                      {"version", served.version},
-                                                      {"state", served.ready ? "READY" : "UNAVAILABLE"},
-                                                      {"reason", ""}}});
-}
-
 }  // namespace
 
 Result<Inference> read_open_inference(const ServedModel& served, const std::string& body,
@@ -379,11 +308,17 @@ void add_open_inference_routes(http::Router& router, ServedModel& served, uint64
                                                 "model_repository"}}});
               }});
   router.add({Method::kGet, "/v2/health/live", Access::kPublic,
-              [&served](const http::Request&) { return health(served, true); }});
+              [&served](const http::Request&) -> Result<http::Response> {
+                return http::json_response(open_inference::health(served));
+              }});
   router.add({Method::kGet, "/v2/health/ready", Access::kPublic,
-              [&served](const http::Request&) { return health(served, false); }});
+              [&served](const http::Request&) -> Result<http::Response> {
+                return http::json_response(open_inference::health(served), served.ready ? 200 : 503);
+              }});
   router.add({Method::kPost, "/v2/repository/index", Access::kReader,
-              [&served](const http::Request&) { return repository_index(served); }});
+              [&served](const http::Request&) -> Result<http::Response> {
+                return http::json_response(open_inference::repository_index(served));
+              }});
   // The model that is asked for is there; there is no other, and this one stays.
   router.add({Method::kPost, "/v2/repository/models/{model}/load", Access::kReader,
               [known](const http::Request& request) -> Result<http::Response> {
@@ -399,13 +334,13 @@ void add_open_inference_routes(http::Router& router, ServedModel& served, uint64
               }});
   for (const std::string base : {"/v2/models/{model}", "/v2/models/{model}/versions/{version}"}) {
     router.add({Method::kPost, base + "/infer", Access::kReader, infer_handler, body_limit});
-    router.add({Method::kGet, base, Access::kReader, show(metadata)});
-    router.add({Method::kGet, base + "/config", Access::kReader, show(config)});
-    router.add({Method::kGet, base + "/stats", Access::kReader, show(statistics)});
+    router.add({Method::kGet, base, Access::kReader, show(open_inference::metadata)});
+    router.add({Method::kGet, base + "/config", Access::kReader, show(open_inference::config)});
+    router.add({Method::kGet, base + "/stats", Access::kReader, show(open_inference::statistics)});
     router.add({Method::kGet, base + "/ready", Access::kReader,
                 [&served, known](const http::Request& request) -> Result<http::Response> {
                   if (const Status found = known(request); !found) return refuse(found.error());
-                  return http::json_response(readiness(served), served.ready ? 200 : 503);
+                  return http::json_response(open_inference::readiness(served), served.ready ? 200 : 503);
                 }});
   }
 }
