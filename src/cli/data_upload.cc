@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 
 #include "cli/answer.h"
 #include "cli/local_files.h"
-#include "cli/quantities.h"
-#include "client/upload.h"
 #include "http/router.h"
 
 namespace slipway::cli {
@@ -58,20 +55,11 @@ Result<UploadedData> upload_data(Context& context, Session& session, const Uploa
   uploaded.bytes = source.files.total_bytes();
   const std::string target =
       session.in_workspace("/datastores/" + http::percent_encode(uploaded.datastore) + "/files");
-  client::UploadOptions options;
-  std::mutex drawing;
-  options.on_progress = [&](const client::TransferProgress& at) {
-    const std::lock_guard lock(drawing);
-    context.console.progress(
-        fmt::format("sending {} of {}", bytes_text(at.bytes_done), bytes_text(at.bytes_total)));
-  };
-  options.publish = [&](client::Requests& requests) {
+  const auto publish = [&](client::Requests& requests) {
     return register_files(requests, target, uploaded.path + "/", source.files, wish.existing, uploaded);
   };
-  auto sent = client::upload_snapshot(session.connection(), source.folder, source.files, options);
-  context.console.progress("");
-  if (!sent) return fail(session.explained(std::move(sent).error()));
-  uploaded.sent_bytes = sent->sent_bytes;
+  SLIPWAY_ASSIGN(const client::UploadSummary sent, send_local_files(context, session, source, publish));
+  uploaded.sent_bytes = sent.sent_bytes;
   return uploaded;
 }
 

@@ -73,4 +73,21 @@ Result<LocalFiles> read_local_files(Context& context, const fs::path& from, Path
   return LocalFiles{.folder = real.parent_path(), .files = std::move(named)};
 }
 
+Result<client::UploadSummary> send_local_files(
+    Context& context, Session& session, const LocalFiles& local,
+    const std::function<Result<bool>(client::Requests&)>& publish) {
+  std::mutex drawing;
+  client::UploadOptions options;
+  options.publish = publish;
+  options.on_progress = [&](const client::TransferProgress& at) {
+    const std::lock_guard lock(drawing);
+    context.console.progress(
+        fmt::format("sending {} of {}", bytes_text(at.bytes_done), bytes_text(at.bytes_total)));
+  };
+  auto sent = client::upload_snapshot(session.connection(), local.folder, local.files, options);
+  context.console.progress("");
+  if (!sent) return fail(session.explained(std::move(sent).error()));
+  return *sent;
+}
+
 }  // namespace slipway::cli

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "base/result.h"
-#include "cli/context.h"
+#include "cli/session.h"
+#include "client/upload.h"
 #include "snapshot/manifest.h"
 
 namespace slipway::cli {
@@ -23,5 +25,11 @@ enum class PathsBegin {
 // A file, or a folder with all below it under its ignore rules; says what was left out. kNotFound, and
 // kInvalidArgument for a folder without files.
 Result<LocalFiles> read_local_files(Context& context, const std::filesystem::path& from, PathsBegin begin);
+
+// Sends what the server lacks of them, and shows how far it is. `publish` makes them visible there; empty: as
+// a snapshot.
+Result<client::UploadSummary> send_local_files(
+    Context& context, Session& session, const LocalFiles& local,
+    const std::function<Result<bool>(client::Requests&)>& publish = {});
 
 }  // namespace slipway::cli

@@ -3,7 +3,6 @@
 #include "cli/local_files.h"
 #include "cli/models.h"
 #include "cli/quantities.h"
-#include "client/upload.h"
 #include "protocol/model.h"
 
 namespace slipway::cli {
@@ -20,10 +19,8 @@ Result<json::object> send_sample(Context& context, Session& session, const std::
   if (!std::filesystem::is_regular_file(sample, unknown))
     return fail(ErrorCode::kInvalidArgument, fmt::format("the sample '{}' is a folder", printable(sample)),
                 "a sample is one file, such as a JSON body, or dataset:NAME[:VERSION]");
-  client::UploadOptions options;
-  options.publish = [](client::Requests&) -> Result<bool> { return true; };  // the model names it later
-  if (auto sent = client::upload_snapshot(session.connection(), local.folder, local.files, options); !sent)
-    return fail(session.explained(std::move(sent).error()));
+  const auto publish = [](client::Requests&) -> Result<bool> { return true; };  // the model names it later
+  SLIPWAY_TRY(send_local_files(context, session, local, publish));
   const snapshot::Entry& file = local.files.entries().front();
   return json::object{{"name", file.path}, {"digest", file.digest.hex()}};
 }

@@ -1,14 +1,12 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <mutex>
 
 #include "cli/answer.h"
 #include "cli/follow.h"
 #include "cli/local_files.h"
 #include "cli/models.h"
 #include "cli/quantities.h"
-#include "client/upload.h"
 #include "protocol/model.h"
 
 namespace slipway::cli {
@@ -43,16 +41,7 @@ Status check_options(const RegisterOptions& options) {
 // The digest of the uploaded files.
 Result<std::string> send_files(Context& context, Session& session, const std::string& local) {
   SLIPWAY_ASSIGN(const LocalFiles files, read_local_files(context, local, PathsBegin::kAtName));
-  client::UploadOptions options;
-  std::mutex drawing;
-  options.on_progress = [&](const client::TransferProgress& at) {
-    const std::lock_guard lock(drawing);
-    context.console.progress(
-        fmt::format("sending {} of {}", bytes_text(at.bytes_done), bytes_text(at.bytes_total)));
-  };
-  auto sent = client::upload_snapshot(session.connection(), files.folder, files.files, options);
-  context.console.progress("");
-  if (!sent) return fail(session.explained(std::move(sent).error()));
+  SLIPWAY_TRY(send_local_files(context, session, files));
   return files.files.id().hex();
 }
 
