@@ -89,7 +89,7 @@ boost::json::value parse_document(std::string_view text, size_t max_depth, error
                                   boost::json::storage_ptr storage) {
   boost::json::parse_options options;
   options.max_depth = max_depth;
-  boost::json::basic_parser<Builder> parser(options, storage);
+  boost::json::basic_parser<Builder> parser(options, std::move(storage));
   const size_t taken = parser.write_some(false, text.data(), text.size(), error);
   if (!error && taken < text.size()) error = boost::json::error::extra_data;
   if (error) return {};

@@ -86,7 +86,8 @@ pid_t vfork_into(const Launch& launch, volatile int* error) {
   sigset_t before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t pid = SLIPWAY_VFORK();
+  // posix_spawn cannot set the parent-death signal.
+  const pid_t pid = SLIPWAY_VFORK();  // NOLINT(bugprone-unsafe-functions)
   if (pid == 0) {
     become(launch);
     *error = errno;
@@ -289,7 +290,7 @@ std::vector<std::string> environment_list(const std::map<std::string, std::strin
 std::filesystem::path find_on_path(std::string_view name, std::string_view path) {
   while (!path.empty()) {
     const size_t size = std::min(path.find(':'), path.size());
-    const std::filesystem::path file = std::filesystem::path(path.substr(0, size)) / name;
+    std::filesystem::path file = std::filesystem::path(path.substr(0, size)) / name;
     struct stat status{};
     if (file.is_absolute() && ::stat(file.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
         ::access(file.c_str(), X_OK) == 0)

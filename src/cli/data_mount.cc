@@ -28,7 +28,7 @@ struct MountChoice {
 
 Result<fs::path> make_mount_folder(const std::string& name) {
   std::error_code error;
-  const fs::path folder = fs::absolute(name, error);
+  fs::path folder = fs::absolute(name, error);
   data::detach_dead_mounts(folder);
   fs::create_directories(folder, error);
   if (error) return fail(errno_error(error.value(), fmt::format("create {}", folder.string())));

@@ -19,7 +19,7 @@ std::string rules_path(const Session& session) {
 }
 
 std::string meaning(const json::object& rule) {
-  const std::string to = text_at(rule, "to");
+  std::string to = text_at(rule, "to");
   if (!to.empty()) return to;
   return text_at(rule, "kind") == "image" ? "(no container)" : "(left out)";
 }

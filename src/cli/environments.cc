@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <ranges>
 
 #include "cli/answer.h"
 #include "cli/quantities.h"
@@ -54,10 +55,10 @@ Result<int> list_environments(Context& context, bool all) {
   SLIPWAY_ASSIGN(json::array environments, session.list(path, {}, 0));
   SLIPWAY_ASSIGN(const json::array curated, session.list(path, {{"curated", "true"}}, 0));
   std::string last;
-  for (auto item = curated.rbegin(); item != curated.rend(); ++item) {
+  for (const json::value& item : std::views::reverse(curated)) {
     // Of those that are shipped the newest, unless all are asked for.
-    const std::string name = text_at(item->as_object(), "name");
-    if (all || name != last) environments.push_back(*item);
+    const std::string name = text_at(item.as_object(), "name");
+    if (all || name != last) environments.push_back(item);
     last = name;
   }
   if (context.console.json()) {

@@ -35,7 +35,7 @@ std::string table_text(const json::object& table) {
 }  // namespace
 
 std::string logged_value_text(const json::object& item) {
-  const std::string kind = text_at(item, "kind");
+  std::string kind = text_at(item, "kind");
   if (kind.empty()) return metric_text(number_at(item, "value"));
   if (kind == "string") return printable(text_at(item, "value"), kLongestText);
   const json::object& value = object_at(item, "value");

@@ -22,7 +22,7 @@ std::optional<std::filesystem::path> find_program(std::string_view name) {
   std::string_view rest = path == nullptr ? "/usr/local/bin:/usr/bin:/bin" : path;
   while (true) {
     const size_t colon = rest.find(':');
-    const std::filesystem::path candidate = std::filesystem::path(rest.substr(0, colon)) / name;
+    std::filesystem::path candidate = std::filesystem::path(rest.substr(0, colon)) / name;
     std::error_code error;
     if (candidate.is_absolute() && ::access(candidate.c_str(), X_OK) == 0 &&
         std::filesystem::is_regular_file(candidate, error))

@@ -65,7 +65,7 @@ Result<std::optional<fs::path>> source_folder(Context& context, const SubmitOpti
     named = fs::path(options.job_file).parent_path() / file.source.value_or(".");
   }
   if (named) {
-    const fs::path folder = real_path(named->empty() ? "." : *named);
+    fs::path folder = real_path(named->empty() ? "." : *named);
     if (!fs::exists(folder, error))
       return fail(ErrorCode::kNotFound, fmt::format("there is no folder '{}'", printable(named->string())),
                   "--source names the folder that holds the script");
@@ -79,7 +79,7 @@ Result<std::optional<fs::path>> source_folder(Context& context, const SubmitOpti
                   "choose a smaller folder with --source");
     return folder;
   }
-  const fs::path current = real_path(".");
+  fs::path current = real_path(".");
   const char* user_home = std::getenv("HOME");
   if (current != current.root_path() && (user_home == nullptr || current != real_path(user_home)) &&
       !holds_home(current))

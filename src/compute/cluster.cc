@@ -110,7 +110,7 @@ Status read_fields(JsonFields& fields, ClusterRequest& request) {
   fields.optional("gpus", gpus);
   fields.optional("priority", priority);
   SLIPWAY_TRY(fields.finish());
-  if (!(idle_seconds >= 0 && idle_seconds <= 1e9))
+  if (std::isnan(idle_seconds) || idle_seconds < 0 || idle_seconds > 1e9)
     return fail(ErrorCode::kInvalidArgument, fmt::format("idle_seconds is {}", idle_seconds),
                 "give an idle time from 0 to 30 days, in seconds");
   spec.idle = Duration(std::llround(idle_seconds * 1e6));

@@ -142,7 +142,8 @@ Status update_cluster(store::Writer& writer, const ClusterSpec& spec) {
   return {};
 }
 
-Status set_cluster_token(store::Writer& writer, const ClusterKey& key, std::optional<std::string> sealed) {
+Status set_cluster_token(store::Writer& writer, const ClusterKey& key,
+                         const std::optional<std::string>& sealed) {
   SLIPWAY_TRY(writer.execute("UPDATE clusters SET token = ? WHERE workspace = ? AND name = ?",
                              {sealed, key.workspace, key.name}));
   return {};

@@ -33,7 +33,8 @@ Result<std::vector<ClusterSpec>> list_clusters(store::Reader& reader, const Work
 Result<std::vector<ClusterSpec>> all_clusters(store::Reader& reader);
 Status update_cluster(store::Writer& writer, const ClusterSpec& spec);
 // The JWT of a cluster of Slurm's, sealed; nullopt: it has none.
-Status set_cluster_token(store::Writer& writer, const ClusterKey& key, std::optional<std::string> sealed);
+Status set_cluster_token(store::Writer& writer, const ClusterKey& key,
+                         const std::optional<std::string>& sealed);
 // Empty when it has none.
 Result<std::string> sealed_cluster_token(store::Reader& reader, const ClusterKey& key);
 // kConflict for `local`, which always exists. Its nodes may be there still: the caller lets them go.

@@ -315,10 +315,12 @@ std::vector<int> NodeRegistry::least_used_gpus(const Machine& machine, int count
     for (const int index : entry->record.joined ? std::vector<int>() : entry->record.gpu_indices)
       if (const auto found = users.find(index); found != users.end()) ++found->second;
   std::vector<std::pair<int, int>> order;  // users, index
+  order.reserve(users.size());
   for (const auto& [index, number] : users) order.emplace_back(number, index);
   std::ranges::sort(order);
   order.resize(std::min(order.size(), static_cast<size_t>(std::max(count, 0))));
   std::vector<int> chosen;
+  chosen.reserve(order.size());
   for (const auto& [number, index] : order) chosen.push_back(index);
   std::ranges::sort(chosen);
   return chosen;

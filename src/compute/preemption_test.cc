@@ -13,7 +13,6 @@ namespace {
 
 using enum JobPriority;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 using namespace std::chrono_literals;
@@ -57,7 +56,7 @@ class Giving : public testing::Test {
   }
 
   // One that runs on those nodes of the cluster, with all of each or a share.
-  HeldRun& holds(std::vector<std::string> nodes, JobPriority priority, Duration running = 1min,
+  HeldRun& holds(const std::vector<std::string>& nodes, JobPriority priority, Duration running = 1min,
                  double share = 1) {
     Amount amount = kSize;
     amount.milli_cpus = static_cast<int64_t>(4000 * share);

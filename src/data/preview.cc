@@ -66,6 +66,7 @@ void add_delimited(Grid& grid, const Table& table, std::string_view text, bool c
     for (size_t i = grid.columns.size(); i < row.size(); ++i)
       grid.columns.push_back(fmt::format("Column{}", i + 1));
     std::vector<json::value> cells;
+    cells.reserve(row.size());
     for (const std::string& text_of_cell : row) cells.push_back(cell(text_of_cell));
     grid.rows.push_back(std::move(cells));
   }

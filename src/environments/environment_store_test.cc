@@ -92,8 +92,8 @@ TEST_F(EnvironmentStoreTest, ReservedNamesAreRefusedWithWhatToDo) {
 }
 
 TEST_F(EnvironmentStoreTest, ADeletedVersionIsHiddenFromNewRunsOnly) {
-  add("tf", "numpy==1");
-  add("tf", "numpy==2");
+  ASSERT_TRUE(add("tf", "numpy==1"));
+  ASSERT_TRUE(add("tf", "numpy==2"));
   ASSERT_TRUE(remove({"tf", 2}));
   EXPECT_EQ(resolve("tf")->reference(), "tf:1");
   EXPECT_EQ(resolve("tf:2").error().code, ErrorCode::kNotFound);

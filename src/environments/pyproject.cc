@@ -165,7 +165,7 @@ class ProjectReader {
         SLIPWAY_ASSIGN(const std::string key, scanner_.key());
         if (!scanner_.take("=")) return scanner_.broken("'=' is expected here");
         scanner_.skip_blanks();
-        SLIPWAY_TRY(value(table.empty() ? key : table + "." + key));
+        SLIPWAY_TRY(value(table.empty() ? key : fmt::format("{}.{}", table, key)));
       }
       scanner_.skip_blanks();
       scanner_.take("\r");

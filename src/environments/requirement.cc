@@ -62,7 +62,7 @@ bool looks_like_path(std::string_view line) {
 std::string take_options(std::string_view& line) {
   const size_t at = line.find(" --");
   if (at == std::string_view::npos) return "";
-  const std::string options(trimmed(line.substr(at)));
+  std::string options(trimmed(line.substr(at)));
   line = trimmed(line.substr(0, at));
   return options;
 }
@@ -79,7 +79,7 @@ std::string take_marker(std::string_view& line, bool is_url) {
   // In a URL only a ';' behind a blank begins a marker.
   const size_t at = is_url ? line.find(" ;") : line.find(';');
   if (at == std::string_view::npos) return "";
-  const std::string marker(trimmed(line.substr(line.find(';', at) + 1)));
+  std::string marker(trimmed(line.substr(line.find(';', at) + 1)));
   line = trimmed(line.substr(0, at));
   return marker;
 }

@@ -96,7 +96,7 @@ std::map<std::string, std::string> build_environment(const AttemptOrder& order, 
 }  // namespace
 
 std::filesystem::path socket_path(const std::filesystem::path& folder) {
-  const std::filesystem::path beside = folder / "run.sock";
+  std::filesystem::path beside = folder / "run.sock";
   if (beside.native().size() < sizeof(sockaddr_un::sun_path)) return beside;
   return fmt::format("/tmp/slipway-{}/{}.sock", ::getuid(), Digest::of(folder.native()).hex().substr(0, 32));
 }

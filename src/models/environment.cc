@@ -44,7 +44,7 @@ Result<bool> has_framework(store::Reader& reader, const runs::Run& run, ModelFra
 
 Result<std::string> serving_environment(store::Reader& reader, const ModelVersion& model) {
   if (!model.environment.empty()) return model.environment;
-  const std::string curated(curated_environment_of(model.framework));
+  std::string curated(curated_environment_of(model.framework));
   if (!model.run || curated.empty()) return curated;
   const auto run = runs::load_run(reader, model.workspace, *model.run);
   if (!run || run->type != runs::RunType::kJob) return curated;

@@ -154,7 +154,7 @@ Result<std::string> find_program(const std::string& program, const std::string& 
                                  const std::string& work) {
   int error = 0;
   if (program.find('/') != std::string::npos) {
-    const std::string file = below(work, program);
+    std::string file = below(work, program);
     if (is_program(file, error)) return file;
     if (error != 0) return not_executable(program, error);
     return fail(

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <charconv>
+#include <ranges>
 
 #include "base/log.h"
 #include "runs/deletion.h"
@@ -135,11 +136,11 @@ Status Controller::tidy() {
     const bool gone = service.deleted_at && now - service.deleted_at->micros > kDeletedKeptFor.count();
     size_t ended = 0;
     size_t left = replicas.size();
-    for (auto replica = replicas.rbegin(); replica != replicas.rend(); ++replica) {
-      if (replica->state != ReplicaState::kEnded) continue;
-      const bool old = replica->ended_at && now - replica->ended_at->micros > kEndedKeptFor.count();
+    for (const Replica& replica : std::views::reverse(replicas)) {
+      if (replica.state != ReplicaState::kEnded) continue;
+      const bool old = replica.ended_at && now - replica.ended_at->micros > kEndedKeptFor.count();
       if (++ended <= kEndedKept && !old && !gone) continue;
-      SLIPWAY_TRY(forget(service, *replica));
+      SLIPWAY_TRY(forget(service, replica));
       --left;
     }
     if (gone && left == 0)

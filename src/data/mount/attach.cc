@@ -70,6 +70,7 @@ std::filesystem::path find_helper() {
 Result<UniqueFd> start_guard(const std::filesystem::path& helper, const std::string& place) {
   std::vector<std::string> words{kHelper, "-u", "-z", "-q", "--", place};
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   int ends[2];

@@ -30,7 +30,7 @@ constexpr uint64_t kPassed = 1;  // handle of a file that is open for passthroug
 template <class T>
 T read_struct(std::string_view body) {
   T value{};
-  std::memcpy(&value, body.data(), std::min(sizeof value, body.size()));
+  body.copy(reinterpret_cast<char*>(&value), sizeof value);
   return value;
 }
 

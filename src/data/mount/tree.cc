@@ -1,6 +1,7 @@
 #include "data/mount/tree.h"
 
 #include <algorithm>
+#include <ranges>
 #include <unordered_map>
 
 namespace slipway::data {
@@ -26,10 +27,10 @@ MountTree::MountTree(std::span<const File> files) {
     std::vector<std::string_view> missing;
     for (; !folders.contains(path); path = folder_of(path)) missing.push_back(path);
     uint32_t parent = folders.at(path);
-    for (auto folder = missing.rbegin(); folder != missing.rend(); ++folder) {
+    for (const std::string_view folder : std::views::reverse(missing)) {
       const auto made = static_cast<uint32_t>(nodes_.size());
-      nodes_.push_back({.name = name_of(*folder), .parent = parent});
-      folders.emplace(*folder, made);
+      nodes_.push_back({.name = name_of(folder), .parent = parent});
+      folders.emplace(folder, made);
       parent = made;
     }
     return parent;

@@ -97,7 +97,7 @@ Result<fs::path> have_uv(const Workshop& workshop) {
     SLIPWAY_ASSIGN(const std::optional<FileLock> lock, FileLock::try_take(workshop.tools() / "lock"));
     if (fs::path found = find_uv(workshop); !found.empty()) return found;
     if (lock) {
-      const fs::path target = workshop.tools() / "uv";
+      fs::path target = workshop.tools() / "uv";
       SLIPWAY_TRY(fetch_uv(target, workshop));
       return target;
     }

@@ -79,9 +79,9 @@ std::string AgentProcess::reap() {
 }
 
 fs::path own_program() {
-  const fs::path self = "/proc/self/exe";
+  fs::path self = "/proc/self/exe";
   std::error_code failed;
-  const fs::path file = fs::read_symlink(self, failed);
+  fs::path file = fs::read_symlink(self, failed);
   struct stat running{};
   struct stat on_disk{};
   if (failed || ::stat(self.c_str(), &running) != 0 || ::stat(file.c_str(), &on_disk) != 0) return self;

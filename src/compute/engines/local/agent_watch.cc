@@ -261,7 +261,10 @@ void AgentWatch::remove_folder(const NodeId& id) {
   if (gone && *gone) {
     nodes_.erase(id);
     events_.push_back({.kind = NodeEventKind::kGone, .node = id, .reason = "it was stopped", .deaths = 0});
-  } else if ((node.agent = AgentProcess::adopt(folder(id).lock()))) {
+    return;
+  }
+  node.agent = AgentProcess::adopt(folder(id).lock());
+  if (node.agent) {
     end_agent(node, Phase::kStopping);  // one that was still coming up
   } else {
     node.due = steady_clock::now() + (gone ? kLookAgain : kTryRemovalAgain);

@@ -255,6 +255,7 @@ void SlurmAllocator::look_at_jobs() {
     status_.look_time = std::chrono::duration_cast<Duration>(now - begin);
     next_look_ = now + std::clamp<Duration>(status_.look_time * kShareOfLooking, kLookEvery, kLongestPause);
     std::vector<AllocationKey> keys;
+    keys.reserve(tracks_.size());
     for (const auto& [key, track] : tracks_) keys.push_back(key);
     for (const AllocationKey& key : keys) {
       Track& track = tracks_.at(key);
