@@ -2,19 +2,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/wait.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <thread>
 
 #include "base/file.h"
+#include "base/subprocess.h"
 #include "cli/quantities.h"
 #include "cli/session.h"
-
-extern char** environ;
 
 namespace slipway::cli {
 namespace {
@@ -48,54 +46,24 @@ ErrorCode meaning_of(int status) {
   return ErrorCode::kInternal;
 }
 
-class SpawnSettings {
- public:
-  SpawnSettings() {
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawnattr_init(&attributes);
-  }
-  ~SpawnSettings() {
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::posix_spawnattr_destroy(&attributes);
-  }
-  SpawnSettings(const SpawnSettings&) = delete;
-  SpawnSettings& operator=(const SpawnSettings&) = delete;
-
-  posix_spawn_file_actions_t actions{};
-  posix_spawnattr_t attributes{};
-};
-
 }  // namespace
 
 Result<pid_t> start_in_background(const std::vector<std::string>& arguments,
                                   const std::filesystem::path& log) {
   std::error_code error;
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return fail(errno_error(error.value(), "find this program"));
-  std::vector<std::string> words{program};
+  const UniqueFd out(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!out) return fail(errno_error(errno, fmt::format("open {}", log.string())));
+  std::vector<std::string> words{program.string()};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-
-  SpawnSettings spawn;
-  ::posix_spawn_file_actions_addopen(&spawn.actions, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_addopen(&spawn.actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-  ::posix_spawn_file_actions_adddup2(&spawn.actions, 1, 2);
-  ::posix_spawn_file_actions_addclosefrom_np(&spawn.actions, 3);
-  sigset_t all, none;
-  sigfillset(&all);
-  sigemptyset(&none);
-  ::posix_spawnattr_setsigdefault(&spawn.attributes, &all);
-  ::posix_spawnattr_setsigmask(&spawn.attributes, &none);
-  ::posix_spawnattr_setflags(&spawn.attributes,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-  pid_t pid = 0;
-  const int failed =
-      ::posix_spawn(&pid, program.c_str(), &spawn.actions, &spawn.attributes, argv.data(), environ);
-  if (failed != 0) return fail(errno_error(failed, "start " + program));
-  return pid;
+  return spawn_program({.program = program,
+                        .arguments = std::move(words),
+                        .environment = environment_list(own_environment()),
+                        .folder = {},
+                        .out = out.get(),
+                        .err = out.get(),
+                        .own_session = true});
 }
 
 Result<std::string> wait_until_it_answers(pid_t pid, const std::filesystem::path& home,
