@@ -163,6 +163,19 @@ slipway.log(parent=2, step=1)
     assert run.metrics("parent").values == [1, 2] and len(run.metrics("noise")) == 2000
 
 
+def with_stalled_supervisor(slipway, run, made):
+    """Stops the supervisor of a job that said "ready", lets the job go, and waits for the file it makes."""
+    wait_until(lambda: "ready" in run.logs(), 30, "the job did not begin")
+    supervisor = slipway.supervisor_pid(run.id)
+    work = slipway.attempt_folder(run.id) / "work"
+    os.kill(supervisor, signal.SIGSTOP)
+    try:
+        (work / "go").touch()
+        wait_until(lambda: (work / made).exists(), 30, "logging waited for the supervisor")
+    finally:
+        os.kill(supervisor, signal.SIGCONT)
+
+
 def test_supervisor_that_stalls_delays_no_training_and_nothing_is_lost(slipway, job):
     run = job(
         """
@@ -182,16 +195,7 @@ open("done", "w").close()
 """,
         wait=False,
     )
-    wait_until(lambda: "ready" in run.logs(), 30, "the job did not begin")
-    supervisor = slipway.supervisor_pid(run.id)
-    work = slipway.attempt_folder(run.id) / "work"
-    os.kill(supervisor, signal.SIGSTOP)
-    try:
-        (work / "go").touch()
-        # All 20,000 calls return though nobody takes a message.
-        wait_until(lambda: (work / "done").exists(), 30, "logging waited for the supervisor")
-    finally:
-        os.kill(supervisor, signal.SIGCONT)
+    with_stalled_supervisor(slipway, run, "done")  # all 20,000 calls return though nobody takes a message
     run.wait(timeout=60)
     assert run.metrics("loss").values == list(range(20000))
 
@@ -216,15 +220,7 @@ assert child.exitcode == 0
 """,
         wait=False,
     )
-    wait_until(lambda: "ready" in run.logs(), 30, "the job did not begin")
-    supervisor = slipway.supervisor_pid(run.id)
-    work = slipway.attempt_folder(run.id) / "work"
-    os.kill(supervisor, signal.SIGSTOP)
-    try:
-        (work / "go").touch()
-        wait_until(lambda: (work / "logged").exists(), 30, "logging waited for the supervisor")
-    finally:
-        os.kill(supervisor, signal.SIGCONT)
+    with_stalled_supervisor(slipway, run, "logged")
     run.wait(timeout=60)
     assert run.metrics("child").values == list(range(3000))
 
