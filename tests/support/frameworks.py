@@ -1,6 +1,7 @@
 """Environments with real frameworks, made once for all test processes of a session."""
 
 import fcntl
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,8 @@ def environment(folder: Path, version: str, *packages: str) -> Path:
         if not (folder / "ready").exists():
             uv = Path(sys.executable).parent / "uv"
             subprocess.run([uv, "venv", "-q", "--python", interpreter(version), folder / "venv"], check=True)
-            subprocess.run([uv, "pip", "install", "-q", "--python", python, *packages], check=True)
+            # uv leaves the locks of what it builds from source in the folder for temporary files.
+            place = {**os.environ, "TMPDIR": str(folder)}
+            subprocess.run([uv, "pip", "install", "-q", "--python", python, *packages], check=True, env=place)
             (folder / "ready").touch()
         return python
