@@ -226,7 +226,7 @@ class OrderStream final : public http::EventSource {
   std::vector<std::string> topics() const override { return {node_topic(node_)}; }
 
  private:
-  http::Event order(std::string name, json::object data) {
+  http::Event order(std::string name, const json::object& data) {
     return {.id = std::to_string(++count_), .name = std::move(name), .data = json::serialize(data)};
   }
 

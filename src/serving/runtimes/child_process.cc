@@ -36,7 +36,7 @@ std::string find_program(const std::string& name) {
   std::string_view path = given == nullptr ? "/usr/local/bin:/usr/bin:/bin" : given;
   while (!path.empty()) {
     const size_t colon = path.find(':');
-    const std::string candidate = fmt::format("{}/{}", path.substr(0, colon), name);
+    std::string candidate = fmt::format("{}/{}", path.substr(0, colon), name);
     if (::access(candidate.c_str(), X_OK) == 0) return candidate;
     path.remove_prefix(colon == std::string_view::npos ? path.size() : colon + 1);
   }
