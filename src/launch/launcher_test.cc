@@ -81,6 +81,17 @@ TEST(Launchers, PyTorchLeavesTheProcessesOfANodeToTorchrun) {
   }
 }
 
+TEST(Launchers, PyTorchGivesTheOlderLaunchModuleItsSettingsAsWords) {
+  AttemptOrder order = order_of("pytorch", 2, 4, 1);
+  order.job.command = {"python", "-m", "torch.distributed.launch", "--use_env", "train.py", "-m", "x"};
+  const Launch launch = launched(order);
+  ASSERT_EQ(launch.processes.size(), 1U);
+  EXPECT_EQ(launch.processes[0].argv,
+            (std::vector<std::string>{"python", "-m", "torch.distributed.launch", "--nnodes=2",
+                                      "--nproc_per_node=4", "--node_rank=1", "--master_addr=10.0.0.1",
+                                      "--master_port=4000", "--use_env", "train.py", "-m", "x"}));
+}
+
 TEST(Launchers, TensorFlowNamesEveryTaskAndItsPlace) {
   const Launch launch = launched(order_of("tensorflow:workers=2,ps=1,chief", 2, 2, 0));
   ASSERT_EQ(launch.processes.size(), 2U);

@@ -86,3 +86,14 @@ def test_nodes_that_share_a_machine_are_told_apart(slipway, framework):
     ]
     slipway.completed(run, 200)
     assert "4 ranks agree" in slipway.log(run).decode()
+
+
+def test_launch_module_of_older_pytorch_starts_the_processes_of_its_node(machines, framework):
+    """It reads no variables and would take every node for the only one."""
+    slipway = machines.slipway
+    shape = ("--nodes", "2", "--launcher", "pytorch", "--processes", "2", "--compute", CLUSTER)
+    command = (framework("pytorch"), "-m", "torch.distributed.launch", "--use_env", "ddp.py", "--ranks", "4")
+    run = slipway.cli_json("submit", *shape, "--source", SCRIPTS, "--", *command)["id"]
+    slipway.completed(run, 180)
+    assert "4 ranks agree" in slipway.log(run).decode()
+    assert [point["step"] for point in slipway.points(run, "loss")] == list(range(STEPS))
