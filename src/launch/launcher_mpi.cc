@@ -17,6 +17,11 @@ namespace {
 
 constexpr const char* kLog = "system_logs/mpirun.txt";
 
+// For its picture of a machine OpenMPI loads every plug-in of hwloc: one looks for X servers at some sixty
+// addresses, one loads OpenCL, one a parser of XML beside hwloc's own. First mpirun does so and then orted,
+// and neither has a use for what they find.
+constexpr const char* kHwlocLeftOut = "hwloc_gl.so,hwloc_opencl.so,hwloc_xml_libxml.so";
+
 std::string host_name(int node_rank) {
   return node_rank == 0 ? "localhost" : fmt::format("slipway-{}", node_rank);
 }
@@ -108,6 +113,7 @@ Result<Launch> launch_mpi(const LaunchInput& input) {
                       {"OMPI_MCA_orte_tmpdir_base", folder.string()},
                       {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
                       {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                      {"HWLOC_PLUGINS_BLACKLIST", kHwlocLeftOut},
                       {"SLIPWAY_HOSTFILE", hosts}};
   if (!input.offers.empty()) {
     launch.variables["MASTER_ADDR"] = input.offers.front().address;
