@@ -179,6 +179,16 @@ TEST_F(AgentLife, AHeartbeatsAnswerFencesASilentJob) {
   EXPECT_TRUE(wait_gone(order.key));
 }
 
+TEST_F(AgentLife, AnOrderToFenceIsCarriedOutAtOnce) {
+  start_agent();
+  const AttemptOrder order = shell_job("digits-1", "trap '' TERM; echo up; while :; do sleep 0.02; done");
+  server_.order(order);
+  ASSERT_TRUE(wait_for_log(order, "up"));
+  server_.send("fence", to_json(order.key));
+  ASSERT_TRUE(wait_gone(order.key));
+  EXPECT_EQ(server_.told(order.key).finished, 0);
+}
+
 TEST_F(AgentLife, CancelEndsTheJobAndItsEndIsKept) {
   start_agent();
   const AttemptOrder order =

@@ -200,6 +200,8 @@ void OrderIntake::take_order(const http::Event& event) {
     attempts_.wake(order->key);
   } else if (event.name == "cancel") {
     attempts_.cancel(order->key, order->cancel);
+  } else if (event.name == "fence") {
+    attempts_.fence(order->key);
   } else {
     log_warning("agent.order_unknown", {{"event", event.name}});
   }

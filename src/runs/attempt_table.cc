@@ -150,4 +150,13 @@ Status fence_parts(store::Writer& writer, const RunId& run, int attempt) {
       {run, attempt});
 }
 
+Result<bool> has_been_fenced(store::Reader& reader, const AttemptKey& key) {
+  bool fenced = true;
+  SLIPWAY_TRY(reader.query("SELECT state FROM attempt_nodes WHERE run = ? AND attempt = ? AND rank = ?",
+                           {key.run, key.attempt, key.rank}, [&](const store::Row& row) {
+                             fenced = row.text(0) == to_text(PartState::kFenced);
+                           }));
+  return fenced;
+}
+
 }  // namespace slipway::runs

@@ -60,5 +60,7 @@ Result<std::vector<Part>> open_parts(store::Reader& reader);
 // Marks every open part of the attempt.
 Status order_cancel(store::Writer& writer, const RunId& run, int attempt, const CancelOrder& order);
 Status fence_parts(store::Writer& writer, const RunId& run, int attempt);
+// Also of a part whose run is gone altogether.
+Result<bool> has_been_fenced(store::Reader& reader, const AttemptKey& key);
 
 }  // namespace slipway::runs

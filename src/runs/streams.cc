@@ -189,12 +189,16 @@ class OrderStream final : public http::EventSource {
 
   Result<std::vector<http::Event>> next() override {
     std::vector<Part> parts;
+    std::vector<AttemptKey> fenced;
     SLIPWAY_TRY(database_.read([&](store::Reader& reader) -> Status {
       SLIPWAY_ASSIGN(parts, open_parts_of_node(reader, node_));
+      SLIPWAY_ASSIGN(fenced, fenced_since(reader, parts));
       return {};
     }));
     std::vector<http::Event> out;
     std::set<AttemptKey> open;
+    out.reserve(fenced.size());
+    for (const AttemptKey& key : fenced) out.push_back(order("fence", to_json(key)));
     for (const Part& part : parts) {
       open.insert(part.key);
       // One that was claimed and never started, because the agent died, is claimed again by the next agent;
@@ -214,6 +218,7 @@ class OrderStream final : public http::EventSource {
     std::erase_if(started_, [&](const AttemptKey& key) { return !open.contains(key); });
     std::erase_if(gathered_, [&](const AttemptKey& key) { return !open.contains(key); });
     std::erase_if(canceled_, [&](const AttemptKey& key) { return !open.contains(key); });
+    known_ = std::move(open);
     const auto info = nodes_.find(node_);
     if (!info) {
       ended_ = true;
@@ -230,9 +235,22 @@ class OrderStream final : public http::EventSource {
     return {.id = std::to_string(++count_), .name = std::move(name), .data = json::serialize(data)};
   }
 
+  // Those that were open when the stream looked last, and have been given up meanwhile. What ended as it
+  // should the agent knows already; what was given up while no stream was open its heartbeat tells.
+  Result<std::vector<AttemptKey>> fenced_since(store::Reader& reader, const std::vector<Part>& open) const {
+    std::vector<AttemptKey> fenced;
+    for (const AttemptKey& key : known_) {
+      if (std::ranges::find(open, key, &Part::key) != open.end()) continue;
+      SLIPWAY_ASSIGN(const bool is_fenced, has_been_fenced(reader, key));
+      if (is_fenced) fenced.push_back(key);
+    }
+    return fenced;
+  }
+
   store::Database& database_;
   const compute::NodeRegistry& nodes_;
   const NodeId node_;
+  std::set<AttemptKey> known_;
   std::set<AttemptKey> started_;
   std::set<AttemptKey> gathered_;
   std::set<AttemptKey> canceled_;
