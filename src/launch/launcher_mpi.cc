@@ -3,8 +3,8 @@
 // node's supervisor, with its environment, its limits and its end.
 //
 // Nodes go by names of their own (slipway-1, slipway-2, ...) that nobody has to resolve: nodes may share a
-// machine, and so an address or a host name. Each rank passes through `slipway mpi-rank`, which gives it its
-// node's working folder and its own log.
+// machine, and so an address or a host name. Each rank is a child of `slipway mpi-rank`, which gives it its
+// node's working folder and its own log, and tells the node's supervisor how it ended.
 #include <fmt/format.h>
 
 #include <algorithm>

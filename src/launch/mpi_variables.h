@@ -13,4 +13,8 @@ constexpr std::string_view kMpiSecret = "SLIPWAY_MPI_SECRET";  // of the attempt
 constexpr std::string_view kMpiFolder = "SLIPWAY_MPI_FOLDER";  // holds the FIFOs of the node's ranks
 constexpr std::string_view kMpiWork = "SLIPWAY_MPI_WORK";      // the node's working folder
 
+// The FIFO beside those of the node's ranks into which their parents write how each ended: "3 1792\n", the
+// rank and its wait status.
+constexpr std::string_view kMpiEnded = "ended";
+
 }  // namespace slipway::launch

@@ -18,9 +18,10 @@ Result<int> start_on_node(const std::vector<std::string>& words);
 // ends by itself, since mpirun says how the run went; else 1.
 Result<int> wait_for_mpirun();
 
-// `slipway mpi-rank -- COMMAND...`: becomes the rank that orted or mpirun have started. Returns only with an
-// error.
-Status become_rank(const std::vector<std::string>& command);
+// `slipway mpi-rank -- COMMAND...`: the parent of a rank that orted or mpirun have started. Sees it to its
+// end, tells the node's supervisor when it failed by itself, and ends as it did: by the same signal, or with
+// the code that is given.
+Result<int> see_rank_through(const std::vector<std::string>& command);
 
 // Plays the part that the first word names, and gives the code to exit with; nullopt: it names none of them.
 std::optional<int> play_mpi_part(const std::vector<std::string>& words);

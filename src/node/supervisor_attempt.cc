@@ -28,12 +28,19 @@ constexpr Duration kScanEvery = 5s;
 constexpr Duration kLogsAtMostEvery = 50ms;
 constexpr Duration kLookEvery = 100ms;  // while there is no inotify
 constexpr Duration kStuck = 10s;        // that long SIGKILL may take before we go on without
-constexpr size_t kFixed = 4;            // polled descriptors before those of the ranks
+constexpr size_t kFixed = 5;            // polled descriptors before those of the ranks
 
 std::string size_text(uint64_t bytes) {
   if (bytes >= (1ULL << 30) && bytes % (1ULL << 29) == 0)
     return fmt::format("{:g} GiB", static_cast<double>(bytes) / (1ULL << 30));
   return fmt::format("{} MiB", bytes >> 20);
+}
+
+std::optional<int> number_in(std::string_view text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
 }
 
 // Whoever left the group is still our child, or will be once its parent is gone. Their numbers are safe to
@@ -103,6 +110,7 @@ void Attempt::poll_all() {
   polled_.push_back({inotify_.get(), POLLIN, 0});
   polled_.push_back({socket_ ? socket_->fd() : -1, POLLIN, 0});
   polled_.push_back({mounts_ != nullptr ? mounts_->fd() : -1, POLLIN, 0});
+  polled_.push_back({told_.get(), POLLIN, 0});
   for (const Rank& rank : ranks_)
     for (size_t channel = 0; channel < Rank::kChannels; ++channel)
       polled_.push_back({rank.fd(channel), POLLIN, 0});
@@ -122,6 +130,7 @@ void Attempt::loop() {
     if (polled_[3].revents != 0 || polled_[0].revents != 0) on_mounts();
     if (polled_[0].revents != 0) on_signal();
     read_ranks();
+    if (polled_[4].revents != 0) on_told();
     if (polled_[1].revents != 0) on_inotify();
     if (polled_[2].revents != 0) socket_->receive(clock_.now());
     const Monotonic now = clock_.monotonic();
@@ -191,6 +200,39 @@ void Attempt::rank_ended(Rank& rank) {
     if (!ending_.asked()) announce("leader-done", "rank 0 has ended well; the others are ended");
     ending_.ask(Ending::Cause::kLeaderDone, "", spec_.grace, false, now);
   }
+}
+
+// What comes here is the job's own word: a line that is none says nothing.
+void Attempt::on_told() {
+  constexpr size_t kLongestLine = 64;
+  char bytes[4096];
+  const ssize_t count = ::read(told_.get(), bytes, sizeof bytes);
+  if (count <= 0) return;
+  told_text_.append(bytes, static_cast<size_t>(count));
+  for (size_t end = told_text_.find('\n'); end != std::string::npos; end = told_text_.find('\n')) {
+    told_of_end(std::string_view(told_text_).substr(0, end));
+    told_text_.erase(0, end + 1);
+  }
+  if (told_text_.size() > kLongestLine) told_text_.clear();
+}
+
+// Which rank it was is put on record, with what it printed last; what becomes of the others is the business
+// of whoever started it.
+void Attempt::told_of_end(std::string_view line) {
+  const size_t blank = line.find(' ');
+  if (blank == std::string_view::npos) return;
+  const auto number = number_in(line.substr(0, blank));
+  const auto status = number_in(line.substr(blank + 1));
+  if (!number || !status) return;
+  const auto rank = std::ranges::find_if(
+      ranks_, [&](const Rank& other) { return other.pid() < 0 && other.number() == *number; });
+  if (rank == ranks_.end() || rank->has_ended()) return;
+  for (size_t channel = 0; channel < Rank::kChannels; ++channel) rank->read(channel);
+  feed_.flush();
+  rank->ended(*status, clock_.now());
+  if (!rank->failed() || first_told_ || ending_.asked()) return;
+  first_told_ = static_cast<size_t>(rank - ranks_.begin());
+  announce("rank-exited", described(*rank));
 }
 
 void Attempt::on_mounts() {
@@ -287,6 +329,7 @@ void Attempt::drain() {
   for (Rank& rank : ranks_)
     for (size_t channel = 0; channel < Rank::kChannels; ++channel)
       while (rank.read(channel)) feed_.flush();
+  if (told_) on_told();
   if (socket_) {
     while (socket_->receive(clock_.now())) feed_.flush();
     socket_->finish();
@@ -304,18 +347,32 @@ void Attempt::describe_end(ExitStatus& status) {
   const Rank& decisive = ranks_[first_failed_.value_or(0)];
   decisive.describe(status);
   ending_.describe(status);
-  if (first_failed_ && group_->out_of_memory_kills() > 0) {
+  if (const std::string why = first_failed_ ? out_of_memory() : ""; !why.empty()) {
     status.out_of_memory = true;
-    status.reason = spec_.limits.memory_bytes > 0 ? fmt::format("killed: out of memory (limit {})",
-                                                                size_text(spec_.limits.memory_bytes))
-                                                  : "killed: out of memory";
+    status.reason = why;
   }
   if (first_failed_ && spec_.process_count > 1) status.reason = who_failed(decisive, status.reason);
   if (!no_children_) status.reason += "; some of its processes could not be killed";
 }
 
-// mpirun, when it fails, tells which rank failed before it.
+// Empty: none of its processes was killed for want of memory.
+std::string Attempt::out_of_memory() const {
+  if (group_->out_of_memory_kills() == 0) return "";
+  if (spec_.limits.memory_bytes == 0) return "killed: out of memory";
+  return fmt::format("killed: out of memory (limit {})", size_text(spec_.limits.memory_bytes));
+}
+
+// "rank 3: exited with code 1; it printed last: ..."
+std::string Attempt::described(const Rank& rank) const {
+  ExitStatus status;
+  rank.describe(status);
+  const std::string why = out_of_memory();
+  return fmt::format("{}: {}{}", rank.name(), why.empty() ? status.reason : why, rank.last_words());
+}
+
+// mpirun fails when one of its ranks has. Which one its parent has told, or mpirun itself tells.
 std::string Attempt::who_failed(const Rank& rank, const std::string& reason) const {
+  if (first_told_) return described(ranks_[*first_told_]);
   const int behind = spec_.pipes.empty() ? -1 : launch::failed_rank_in(rank.printed_last());
   if (behind < 0) return fmt::format("{}: {}{}", rank.name(), reason, rank.last_words());
   const auto found = std::ranges::find_if(

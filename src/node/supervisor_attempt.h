@@ -50,6 +50,10 @@ class Attempt {
   void prepare_work();
   Status write_files() const;
   Result<std::vector<Rank>> open_pipes();
+  void on_told();
+  void told_of_end(std::string_view line);
+  std::string out_of_memory() const;
+  std::string described(const Rank& rank) const;
   std::string who_failed(const Rank& rank, const std::string& reason) const;
   Status start_ranks();
   bool start(ExitStatus& status);
@@ -87,10 +91,13 @@ class Attempt {
   std::optional<LogFollower> logs_;
   std::optional<ResourceSampler> sampler_;
   std::vector<Rank> ranks_;  // those the supervisor started, in the order of the spec, then the others
+  UniqueFd told_;            // where those others are told to have ended (launch::kMpiEnded)
+  std::string told_text_;
   std::vector<pollfd> polled_;
   Ending ending_;
 
   std::optional<size_t> first_failed_;  // of the ranks: before anything asked them to end
+  std::optional<size_t> first_told_;    // of those that others start: the first that failed by itself
   bool no_children_ = false;
   std::optional<Monotonic> time_limit_;
   Monotonic next_sample_;

@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "base/file.h"
+#include "launch/mpi_variables.h"
 #include "node/private_mounts.h"
 #include "node/supervisor_attempt.h"
 
@@ -57,6 +58,10 @@ Status Attempt::write_files() const {
 
 Result<std::vector<Rank>> Attempt::open_pipes() {
   std::vector<Rank> ranks;
+  if (!spec_.pipes.empty()) {
+    const fs::path beside = fs::path(spec_.pipes.front().path).parent_path();
+    SLIPWAY_ASSIGN(told_, make_fifo(beside / launch::kMpiEnded));
+  }
   for (const launch::RankPipe& pipe : spec_.pipes) {
     SLIPWAY_ASSIGN(Rank rank, Rank::open_pipes(pipe, feed_));
     ranks.push_back(std::move(rank));

@@ -20,15 +20,6 @@ constexpr size_t kTail = 4096;
 constexpr size_t kQuotedBytes = 600;
 constexpr int kQuotedLines = 3;
 
-Result<UniqueFd> make_fifo(const std::string& path) {
-  ::unlink(path.c_str());
-  if (::mkfifo(path.c_str(), 0600) != 0) return fail(errno_error(errno, fmt::format("make {}", path)));
-  // Also for writing: it has a writer before the first rank comes and after the last has gone.
-  UniqueFd fd(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
-  if (!fd) return fail(errno_error(errno, fmt::format("open {}", path)));
-  return fd;
-}
-
 // One line without control characters, cut from the front.
 std::string clean_line(std::string_view line) {
   std::string text =
@@ -38,6 +29,15 @@ std::string clean_line(std::string_view line) {
 }
 
 }  // namespace
+
+Result<UniqueFd> make_fifo(const std::string& path) {
+  ::unlink(path.c_str());
+  if (::mkfifo(path.c_str(), 0600) != 0) return fail(errno_error(errno, fmt::format("make {}", path)));
+  // Also for writing: it has a writer before the first rank comes and after the last has gone.
+  UniqueFd fd(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
+  if (!fd) return fail(errno_error(errno, fmt::format("open {}", path)));
+  return fd;
+}
 
 Rank::Rank(int number, std::string name, std::string log, bool quoted, JournalFeed& feed)
     : number_(number),

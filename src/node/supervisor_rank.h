@@ -18,6 +18,9 @@
 
 namespace slipway::node {
 
+// A FIFO to read from, held open for writing too so that it never ends.
+Result<UniqueFd> make_fifo(const std::string& path);
+
 // Not thread-safe.
 class Rank {
  public:

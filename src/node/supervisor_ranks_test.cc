@@ -128,5 +128,33 @@ TEST_F(SupervisorRanks, OfThoseThatOthersStartTheFailedOneIsNamedAndQuoted) {
   EXPECT_EQ(account.exit->reason, "rank 1: exited with code 7; it printed last: out of steam");
 }
 
+TEST_F(SupervisorRanks, OfThoseThatOthersStartAParentTellsWhichFailed) {
+  ranks(
+      {"echo one > $PIPES/1.out; echo out of steam > $PIPES/3.err; echo garbage > $PIPES/ended; "
+       "echo '3 1792' > $PIPES/ended; echo '1 256' > $PIPES/ended; exit 7"});
+  spec_.processes[0].name = "mpirun";
+  spec_.process_count = 4;
+  spec_.environment["PIPES"] = folder_.string();
+  for (const int rank : {1, 3})
+    spec_.pipes.push_back({.rank = rank,
+                           .path = (folder_ / std::to_string(rank)).string(),
+                           .log = "user_logs/std_log_process_" + std::to_string(rank) + ".txt"});
+  const Account account = run();
+  ASSERT_TRUE(account.exit);
+  EXPECT_EQ(account.exit->code, 7);
+  EXPECT_EQ(account.exit->reason, "rank 3: exited with code 7; it printed last: out of steam");
+  EXPECT_EQ(std::ranges::count(account.phases, "rank-exited"), 1) << "the first alone";
+}
+
+TEST_F(SupervisorRanks, AFailedRankThatMpirunPutsUpWithFailsNothing) {
+  ranks({"echo '3 1792' > $PIPES/ended; exit 0"});
+  spec_.process_count = 4;
+  spec_.environment["PIPES"] = folder_.string();
+  spec_.pipes = {{.rank = 3, .path = (folder_ / "3").string(), .log = "user_logs/std_log_process_3.txt"}};
+  const Account account = run();
+  ASSERT_TRUE(account.exit);
+  EXPECT_TRUE(account.exit->good()) << account.exit->reason;
+}
+
 }  // namespace
 }  // namespace slipway::node

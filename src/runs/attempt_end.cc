@@ -6,6 +6,7 @@
 
 #include "runs/attempts.h"
 #include "runs/run_outputs.h"
+#include "runs/run_table.h"
 
 namespace slipway::runs {
 namespace {
@@ -43,6 +44,18 @@ std::string sentence_of(const ExitStatus& exit) {
   return "";
 }
 
+// Of mpirun's failure: what the nodes have seen of the rank behind it. Where mpirun names one, that one; else
+// the first. The nodes' word comes with the last lines of the rank, wherever it was.
+Result<std::string> sentence_of_mpi(store::Reader& reader, const Run& run, const ExitStatus& exit) {
+  std::string told = sentence_of(exit);
+  if (exit.canceled || exit.good()) return told;
+  SLIPWAY_ASSIGN(const std::vector<std::string> seen, events_of_kind(reader, run, kRankExited));
+  const std::string_view named = std::string_view(told).substr(0, told.find(':') + 1);
+  for (const std::string& sentence : seen)
+    if (sentence.starts_with(named)) return sentence;
+  return seen.empty() || told.starts_with("rank ") ? told : seen.front();
+}
+
 }  // namespace
 
 bool all_finished(const std::vector<Part>& parts) {
@@ -54,9 +67,13 @@ Status conclude(store::Writer& writer, const Transitions& transitions, Run& run,
   const ExitStatus* const stopped = run.gives_way_to ? stopped_exit(parts) : nullptr;
   const ExitStatus& exit = stopped != nullptr ? *stopped : decisive_exit(run.job, parts);
   run.exit_code = exit.code;
+  std::string sentence = sentence_of(exit);
+  if (run.job.launcher.kind == LauncherKind::kMpi) {
+    SLIPWAY_ASSIGN(sentence, sentence_of_mpi(writer, run, exit));
+  }
   auto verdict = transitions.apply(writer, run,
                                    {.kind = EventKind::kFinished,
-                                    .reason = sentence_of(exit),
+                                    .reason = std::move(sentence),
                                     .outcome = stopped != nullptr ? Outcome::kStopped
                                                : exit.good()      ? Outcome::kSuccess
                                                                   : Outcome::kFailure});

@@ -26,6 +26,7 @@ struct Attempts::Batch {
   std::vector<std::pair<std::string, std::string>> properties;
   std::vector<std::string> warnings;  // explicit gaps
   std::vector<RunEvent> notes;        // of the preparation: kind, time and sentence
+  std::vector<RunEvent> exits;        // of ranks that others than the supervisor have started
   json::object environment;           // what the node says about it; empty: nothing
   bool prepared = false;
   bool started = false;
@@ -71,13 +72,13 @@ Status Attempts::take_phase(const json::object& document, Timestamp time, Batch&
     batch.ending = {.kind = EventKind::kRankFailed, .reason = detail, .outcome = {}};
   if (phase == "leader-done")
     batch.ending = {.kind = EventKind::kLeaderDone, .reason = detail, .outcome = {}};
-  if (phase == "preparing")
-    batch.notes.push_back({.seq = 0,
-                           .time = time,
-                           .kind = kind,
-                           .state = RunState::kPreparing,
-                           .attempt = 0,
-                           .reason = detail});
+  RunEvent event{
+      .seq = 0, .time = time, .kind = kind, .state = RunState::kPreparing, .attempt = 0, .reason = detail};
+  if (phase == "preparing") batch.notes.push_back(std::move(event));
+  if (phase == kRankExited) {
+    event.kind = kRankExited;
+    batch.exits.push_back(std::move(event));
+  }
   return {};
 }
 
@@ -85,9 +86,9 @@ Status Attempts::take_phase(const json::object& document, Timestamp time, Batch&
 Status Attempts::store_note(store::Writer& writer, const Run& run, const Part& part, RunEvent note) {
   note.state = run.state;
   note.attempt = part.key.attempt;
-  if (part.key.rank > 0) note.reason = fmt::format("rank {}: {}", part.key.rank, note.reason);
-  SLIPWAY_TRY(store_transition(writer, run, note));
-  return {};
+  const bool names_rank = note.kind == kRankExited;
+  if (part.key.rank > 0 && !names_rank) note.reason = fmt::format("rank {}: {}", part.key.rank, note.reason);
+  return store_transition(writer, run, note);
 }
 
 // Values that this server cannot read, from a newer supervisor, do not hold up what comes after them.
@@ -221,6 +222,7 @@ Status Attempts::store_batch(store::Writer& writer, const Part& before, Batch& b
     SLIPWAY_TRY(take_environment_report(writer, run, part.key.rank, batch.environment));
   if (batch.prepared) SLIPWAY_TRY(apply(EventKind::kPrepared));
   if (batch.started) SLIPWAY_TRY(apply(EventKind::kStarted));
+  for (RunEvent& exit : batch.exits) SLIPWAY_TRY(store_note(writer, run, part, std::move(exit)));
   if (batch.ending && !part.cancel) {
     auto verdict = transitions.apply(writer, run, *batch.ending);
     if (!verdict) return fail(std::move(verdict).error());

@@ -356,6 +356,16 @@ Result<std::vector<RunEvent>> list_events(store::Reader& reader, int64_t run_seq
   return events;
 }
 
+Result<std::vector<std::string>> events_of_kind(store::Reader& reader, const Run& run,
+                                                std::string_view kind) {
+  std::vector<std::string> sentences;
+  SLIPWAY_TRY(reader.query(
+      "SELECT reason FROM run_events WHERE run_seq = ? AND attempt = ? AND kind = ? ORDER BY time "
+      "LIMIT 100",
+      {run.seq, run.attempt, kind}, [&](const store::Row& row) { sentences.emplace_back(row.text(0)); }));
+  return sentences;
+}
+
 Status for_each_active(store::Reader& reader, const std::function<void(const Run&)>& visit) {
   return reader.query(
       fmt::format("SELECT {} FROM runs r WHERE r.state IN {} ORDER BY r.seq", kColumns, kActive), {},

@@ -62,6 +62,11 @@ Status delete_run_rows(store::Writer& writer, const Run& run);
 
 Result<std::vector<RunEvent>> list_events(store::Reader& reader, int64_t run_seq, int64_t after,
                                           int64_t limit);
+// The sentences of such events in the run's present attempt, by their time; at most a hundred.
+Result<std::vector<std::string>> events_of_kind(store::Reader& reader, const Run& run, std::string_view kind);
+
+// The kind of event by which a node tells of a rank that failed and that something else had started there.
+constexpr std::string_view kRankExited = "rank-exited";
 
 // Children, theirs and so on, that have not ended; oldest first.
 Result<std::vector<Run>> active_descendants(store::Reader& reader, const RunId& run);

@@ -1,6 +1,7 @@
 """What each launcher gives its processes, on machines with addresses of their own."""
 
 import json
+import re
 
 import pytest
 from support import processes, ranks
@@ -112,15 +113,26 @@ def test_mpi_starts_all_ranks_through_slipway_itself(machines):
     machines.wait_until_quiet()
 
 
-def test_mpi_code_is_that_of_the_rank_that_failed(machines):
-    script = 'if [ "$RANK" = 1 ]; then echo out of steam >&2; exit 7; fi; sleep 600'
+@pytest.mark.parametrize("rank", [1, 3])
+def test_mpi_code_and_reason_are_those_of_the_rank_that_failed(machines, rank):
+    script = f'if [ "$RANK" = {rank} ]; then echo out of steam >&2; exit 7; fi; sleep 600'
     run = machines.submit(script, launcher="mpi", processes=2, grace_seconds=2)
     ended = machines.slipway.wait(run)
     assert (ended["state"], ended["exit_code"]) == ("Failed", 7), ended
-    # OpenMPI does not always get to say which rank it was before it ends.
-    told = ("rank 1: exited with code 7; it printed last: out of steam", "mpirun: exited with code 7")
-    assert ended["reason"].startswith(told), ended
-    assert log_of(machines, run, 1) == "out of steam\n"
+    assert ended["reason"] == f"rank {rank}: exited with code 7; it printed last: out of steam", ended
+    assert log_of(machines, run, rank) == "out of steam\n"
+    noted = [event["reason"] for event in machines.slipway.events(run) if event["kind"] == "rank-exited"]
+    assert noted == [ended["reason"]], "the others, which mpirun ended, have not failed"
+    machines.wait_until_quiet()
+
+
+def test_mpi_rank_that_cannot_start_says_why(machines):
+    run = machines.submit("./missing", "--now", launcher="mpi", processes=1, grace_seconds=2)
+    ended = machines.slipway.wait(run)
+    assert (ended["state"], ended["exit_code"]) == ("Failed", 127), ended
+    assert re.match(
+        r"rank [01]: exited with code 127; it printed last: .*cannot start './missing'", ended["reason"]
+    )
     machines.wait_until_quiet()
 
 
