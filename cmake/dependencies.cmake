@@ -16,6 +16,8 @@ find_library(SQLITE3_ARCHIVE NAMES libsqlite3.a REQUIRED)
 find_library(YAML_CPP_ARCHIVE NAMES libyaml-cpp.a REQUIRED)
 # HTTP/2's frames, for gRPC.
 find_library(NGHTTP2_ARCHIVE NAMES libnghttp2.a REQUIRED)
+# Messages of gRPC that are compressed.
+find_library(ZLIB_ARCHIVE NAMES libz.a REQUIRED)
 # The command line. Header only.
 find_package(CLI11 REQUIRED)
 # Text formatting. Debian ships only the shared library; its own sources, in its headers, are built here instead.
@@ -35,3 +37,6 @@ target_link_libraries(yaml_static INTERFACE ${YAML_CPP_ARCHIVE})
 
 add_library(nghttp2_static INTERFACE)
 target_link_libraries(nghttp2_static INTERFACE ${NGHTTP2_ARCHIVE})
+
+add_library(zlib_static INTERFACE)
+target_link_libraries(zlib_static INTERFACE ${ZLIB_ARCHIVE})

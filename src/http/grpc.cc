@@ -5,10 +5,11 @@
 #include <array>
 #include <charconv>
 
+#include "http/grpc_compression.h"
+
 namespace slipway::http {
 namespace {
 
-constexpr size_t kPrefix = 5;  // a flag and the length, big-endian
 constexpr std::string_view kContentType = "application/grpc";
 
 // gRPC's status codes.
@@ -52,28 +53,39 @@ bool is_grpc(const Request& request) {
   return type != request.headers.end() && type->second.starts_with(kContentType);
 }
 
-Result<std::string_view> grpc_message(std::string_view body) {
+Result<std::string_view> grpc_message(const Request& request, uint64_t limit, std::string& room) {
+  const std::string_view body = request.body;
   uint64_t length = 0;
-  for (size_t i = 1; i < kPrefix && i < body.size(); ++i)
+  for (size_t i = 1; i < kGrpcPrefix && i < body.size(); ++i)
     length = length << 8 | static_cast<unsigned char>(body[i]);
-  if (body.size() < kPrefix || length != body.size() - kPrefix)
+  if (body.size() < kGrpcPrefix || length != body.size() - kGrpcPrefix)
     return fail(ErrorCode::kInvalidArgument, "the call does not consist of exactly one message",
                 "send one message, behind its length");
-  if (body.front() != 0)
-    return fail(ErrorCode::kUnsupported, "compressed messages are not understood",
-                "send messages without compression");
-  return body.substr(kPrefix);
+  const std::string_view message = body.substr(kGrpcPrefix);
+  if (body.front() == 0) return message;
+  SLIPWAY_ASSIGN(const GrpcEncoding encoding, grpc_encoding(request));
+  SLIPWAY_ASSIGN(room, grpc_inflate(message, encoding, limit));
+  return room;
+}
+
+bool is_compressed_grpc(const Request& request) {
+  return request.body.size() >= kGrpcPrefix && request.body.front() != 0 && is_grpc(request);
 }
 
 std::string begin_grpc() {
-  std::string framed(kPrefix, '\0');
+  std::string framed(kGrpcPrefix, '\0');
   return framed;
 }
 
+void end_grpc(std::string& framed, bool compressed) {
+  const size_t length = framed.size() - kGrpcPrefix;
+  framed[0] = compressed ? 1 : 0;
+  for (size_t i = 1; i < kGrpcPrefix; ++i)
+    framed[i] = static_cast<char>(length >> (8 * (kGrpcPrefix - 1 - i)) & 0xff);
+}
+
 Response grpc_response(std::string framed) {
-  const size_t length = framed.size() - kPrefix;
-  for (size_t i = 1; i < kPrefix; ++i)
-    framed[i] = static_cast<char>(length >> (8 * (kPrefix - 1 - i)) & 0xff);
+  end_grpc(framed, false);
   Response response;
   response.content_type = kContentType;
   response.headers["grpc-status"] = "0";
@@ -85,6 +97,8 @@ Response grpc_refusal(const Error& error) {
   Response response;
   response.content_type = kContentType;
   response.headers["grpc-status"] = std::to_string(status_of(error.code));
+  // It may be the encoding that is not supported.
+  if (error.code == ErrorCode::kUnsupported) response.headers["grpc-accept-encoding"] = kGrpcEncodings;
   response.headers["grpc-message"] =
       escaped(error.next.empty() ? error.message : fmt::format("{}; {}", error.message, error.next));
   return response;

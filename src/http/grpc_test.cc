@@ -5,19 +5,27 @@
 namespace slipway::http {
 namespace {
 
+Request call(std::string body) {
+  Request request;
+  request.body = std::move(body);
+  return request;
+}
+
 TEST(GrpcTest, AMessageIsReadBehindItsLength) {
   const Response response = grpc_response(begin_grpc() + "abc");
   const std::string& body = std::get<std::string>(response.body);
   EXPECT_EQ(body, std::string("\0\0\0\0\x03", 5) + "abc");
   EXPECT_EQ(response.headers.at("grpc-status"), "0");
-  EXPECT_EQ(grpc_message(body).value(), "abc");
+  std::string room;
+  EXPECT_EQ(grpc_message(call(body), 3, room).value(), "abc");
+  EXPECT_TRUE(room.empty());
 }
 
 TEST(GrpcTest, AnythingButOneMessageIsRefused) {
+  std::string room;
   for (const std::string& body : {std::string(), std::string(4, '\0'), std::string("\0\0\0\0\x01", 5),
                                   std::string("\0\0\0\0\0x", 6), std::string("\0\xff\xff\xff\xff", 5)})
-    EXPECT_EQ(grpc_message(body).error().code, ErrorCode::kInvalidArgument);
-  EXPECT_EQ(grpc_message(std::string("\1\0\0\0\0", 5)).error().code, ErrorCode::kUnsupported);
+    EXPECT_EQ(grpc_message(call(body), 9, room).error().code, ErrorCode::kInvalidArgument);
 }
 
 TEST(GrpcTest, AFailureIsAStatusWithItsSentence) {

@@ -353,7 +353,8 @@ void Http2Connection::respond(Stream& stream, Response response) {
   if (!response.content_type.empty()) fields["content-type"] = response.content_type;
   for (const auto& [name, value] : response.headers) {
     const std::string lower = lower_case(name);
-    (lower.starts_with("grpc-") ? stream.trailers : fields)[lower] = value;
+    const bool behind = lower.starts_with("grpc-") && !lower.ends_with("-encoding");
+    (behind ? stream.trailers : fields)[lower] = value;
   }
   const bool no_body = body->empty() || stream.request.method == Method::kHead;
   // Without a body there is nothing for them to stand behind.

@@ -10,7 +10,8 @@
 //   of
 //      their route. The authoriser has agreed before a body is kept, but for the small ones of routes whose
 //      authoriser runs on a worker.
-//   4. Headers of an answer that are named grpc-* go out behind its body.
+//   4. Headers of an answer that are named grpc-* go out behind its body, but for those that say how it is
+//      compressed.
 //
 // On the door of a gateway a stream is carried to the server that answers it, over HTTP/1.1 and whole
 // (http2_forward.cc).

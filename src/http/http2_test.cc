@@ -140,7 +140,8 @@ class Http2Test : public ServerTest {
       held_.emplace_back(&request, std::move(answer));
     }));
     router.add(Route(Method::kPost, "/call", Access::kReader, [](Request& request, Turn&, Answer answer) {
-      const auto message = grpc_message(request.body);
+      std::string room;
+      const auto message = grpc_message(request, 1 << 20, room);
       answer(message ? grpc_response(begin_grpc() + std::string(*message)) : grpc_refusal(message.error()));
     }));
     router.add(Route(

@@ -41,7 +41,8 @@ Status serve(const ServeSettings& settings) {
                      .model = *loaded.model,
                      .batcher = batcher,
                      .statistics = statistics,
-                     .timeout = settings.timeout};
+                     .timeout = settings.timeout,
+                     .body_limit = settings.body_limit};
   http::Router router;
   add_routes(router, served, settings.body_limit);
   KeyAuthoriser authoriser(settings.keys);

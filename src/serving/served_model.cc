@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "base/log.h"
+#include "http/grpc.h"
 
 namespace slipway::serving {
 namespace {
@@ -122,7 +123,7 @@ void infer(ServedModel& served, const Protocol& protocol, http::Request& request
                          .message = "this service is an entry script and takes requests at /score alone",
                          .next = "POST to /score",
                          .detail = ""});
-  if (request.body.size() > kLargeBody) {
+  if (request.body.size() > kLargeBody || http::is_compressed_grpc(request)) {
     const bool taken = served.batcher.submit_work([call] {
       auto job = make_job(call);
       if (!job) return call->refuse(job.error());

@@ -21,6 +21,7 @@ struct ServedModel {
   Batcher& batcher;
   Statistics& statistics;
   std::chrono::milliseconds timeout{60'000};  // of one request
+  uint64_t body_limit = 64 << 20;             // of one request, in bytes, also once it is uncompressed
   std::atomic<bool> ready = true;             // false while the server is stopping
 
   // Whether a path names it; an empty version is any. kNotFound says what there is.

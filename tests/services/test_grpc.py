@@ -15,6 +15,11 @@ x = grpc.InferInput("x", [2, 1], "FP32")
 x.set_data_from_numpy(numpy.array([[1.0], [2.0]], dtype=numpy.float32))
 for _ in range(5):
     assert client.infer("times", [x], headers=good).as_numpy("y").tolist() == [[2.0], [4.0]]
+many = grpc.InferInput("x", [3000, 1], "FP32")
+many.set_data_from_numpy(numpy.ones((3000, 1), dtype=numpy.float32))
+for way in ("gzip", "deflate"):
+    answer = client.infer("times", [many], headers=good, compression_algorithm=way)
+    assert (answer.as_numpy("y") == 2).all() and answer.as_numpy("y").shape == (3000, 1)
 for headers, status in (({"authorization": "Bearer wrong"}, "UNAUTHENTICATED"), ({}, "UNAUTHENTICATED")):
     try:
         client.infer("times", [x], headers=headers)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from support import models
 from support.certificates import certificate_for
-from support.server import DEV
+from support.server import DEV, RELEASE
 
 CLIENTS = Path(__file__).with_name("clients")
 
@@ -33,6 +33,12 @@ def test_tritons_client(double):
 def test_tensorflow_servings_client(tensorflow_models):
     with models.Service(tensorflow_models / "several") as service:
         ask("serving_grpc.py", service)
+
+
+@pytest.mark.parametrize("binary", [RELEASE, DEV], ids=["release", "dev"])
+def test_messages_may_be_compressed(onnx_models, binary):
+    with models.Service(onnx_models / "double.onnx", "--max-body", "1M", binary=binary) as service:
+        ask("grpc_compressed.py", service)
 
 
 def test_keys_and_limits_hold_for_calls_too(onnx_models, tmp_path):

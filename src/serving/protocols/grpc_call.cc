@@ -2,9 +2,15 @@
 
 #include <fmt/format.h>
 
+#include "http/grpc_compression.h"
 #include "serving/wire.h"
 
 namespace slipway::serving {
+namespace {
+
+constexpr uint64_t kQueryLimit = 64 << 10;  // names, read on an I/O thread and in part without a key
+
+}  // namespace
 
 std::unexpected<Error> no_message(std::string_view what) {
   return fail(ErrorCode::kInvalidArgument, fmt::format("{} is no message of this call", what),
@@ -20,9 +26,17 @@ std::string_view field_text(std::string_view message, uint32_t number) {
 }
 
 Result<Inference> read_grpc(const ServedModel& served, const http::Request& request, GrpcReader reader) {
-  SLIPWAY_ASSIGN(const std::string_view message, http::grpc_message(request.body));
+  std::string room;
+  SLIPWAY_ASSIGN(const std::string_view message, http::grpc_message(request, served.body_limit, room));
   SLIPWAY_ASSIGN(Inference inference, reader(served, message));
   inference.timeout = http::grpc_timeout(request);
+  if (!room.empty()) {
+    SLIPWAY_ASSIGN(const http::GrpcEncoding encoding, http::grpc_encoding(request));
+    inference.respond = [respond = std::move(inference.respond), encoding,
+                         accepted = request.header("grpc-accept-encoding")](const JobOutputs& outputs) {
+      return http::grpc_compressed(respond(outputs), encoding, accepted.value_or(""));
+    };
+  }
   return inference;
 }
 
@@ -39,7 +53,8 @@ void add_grpc_query(http::Router& router, ServedModel& served, std::string path,
                     GrpcQuery query) {
   router.add({http::Method::kPost, std::move(path), access,
               [&served, query](http::Request& request, http::Turn&, http::Answer answer) {
-                const auto message = http::grpc_message(request.body);
+                std::string room;
+                const auto message = http::grpc_message(request, kQueryLimit, room);
                 if (!message) return answer(http::grpc_refusal(message.error()));
                 auto response = query(served, *message);
                 answer(response ? std::move(*response) : http::grpc_refusal(response.error()));

@@ -19,7 +19,7 @@ channel = grpc.insecure_channel(sys.argv[1])
 stub = prediction_service_pb2_grpc.PredictionServiceStub(channel)
 
 
-def predict(signature="", outputs=(), name="several", version=0, **inputs):
+def predict(signature="", outputs=(), name="several", version=0, compression=None, **inputs):
     request = predict_pb2.PredictRequest()
     request.model_spec.name, request.model_spec.signature_name = name, signature
     if version:
@@ -29,12 +29,16 @@ def predict(signature="", outputs=(), name="several", version=0, **inputs):
         request.inputs[key].CopyFrom(
             value if hasattr(value, "dtype") and not hasattr(value, "shape") else tf.make_tensor_proto(value)
         )
-    return stub.Predict(request, timeout=20)
+    return stub.Predict(request, timeout=20, compression=compression)
 
 
 answer = predict(x=np.array([[1, 2], [3, 4]], np.float32))
 assert tf.make_ndarray(answer.outputs["y"]).tolist() == [[2, 4], [6, 8]]
 assert answer.model_spec.name == "several" and answer.model_spec.signature_name == "serving_default"
+# Enough for the answer to be compressed where the request is.
+many = np.arange(4000, dtype=np.float32).reshape(2000, 2)
+for way in (grpc.Compression.Gzip, grpc.Compression.Deflate):
+    assert (tf.make_ndarray(predict(x=many, compression=way).outputs["y"]) == many * 2).all()
 # One value that stands for all, and values one by one.
 assert tf.make_ndarray(
     predict(x=tf.make_tensor_proto(3.0, shape=[2, 2], dtype=tf.float32)).outputs["y"]

@@ -78,8 +78,3 @@ refused(lambda: stub.ModelInfer(request), "INVALID_ARGUMENT", "elements")
 request.inputs[0].shape[0] = 1
 request.raw_input_contents.append(b"123")
 refused(lambda: stub.ModelInfer(request), "INVALID_ARGUMENT", "raw")
-gzip = grpc.insecure_channel(sys.argv[1], compression=grpc.Compression.Gzip)
-zeros = service_pb2.ModelInferRequest(model_name="double" * 1000)
-refused(
-    lambda: service_pb2_grpc.GRPCInferenceServiceStub(gzip).ModelInfer(zeros), "UNIMPLEMENTED", "compress"
-)
