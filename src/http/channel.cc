@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -118,6 +119,23 @@ IoResult Channel::write(std::string_view bytes, bool more) {
   ssize_t sent = 0;
   do {
     sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | (more ? MSG_MORE : 0));
+  } while (sent < 0 && errno == EINTR);
+  if (sent >= 0) return {IoState::kMoved, static_cast<size_t>(sent)};
+  return errno_outcome(IoState::kWantWrite);
+}
+
+IoResult Channel::write(const Pieces& pieces, bool more) {
+  if (secure() || pieces.first.empty() || pieces.second.empty())
+    return write(pieces.first.empty() ? pieces.second : pieces.first, more);
+  // sendmsg takes no const here and does not write.
+  std::array<iovec, 2> parts{{{const_cast<char*>(pieces.first.data()), pieces.first.size()},
+                              {const_cast<char*>(pieces.second.data()), pieces.second.size()}}};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  ssize_t sent = 0;
+  do {
+    sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
   } while (sent < 0 && errno == EINTR);
   if (sent >= 0) return {IoState::kMoved, static_cast<size_t>(sent)};
   return errno_outcome(IoState::kWantWrite);

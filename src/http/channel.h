@@ -3,6 +3,7 @@
 // on the same channel. Not thread-safe: one thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -29,6 +30,19 @@ struct IoResult {
   size_t bytes = 0;
 };
 
+// Bytes that go out one behind the other without being put together first.
+struct Pieces {
+  std::string_view first;
+  std::string_view second;
+
+  bool empty() const { return first.empty() && second.empty(); }
+  void consume(size_t count) {
+    const size_t of_first = std::min(count, first.size());
+    first.remove_prefix(of_first);
+    second.remove_prefix(count - of_first);
+  }
+};
+
 struct FreeTlsSession {
   void operator()(ssl_st* session) const;
 };
@@ -52,6 +66,7 @@ class Channel {
   IoResult read(std::span<char> into);
   // `more`: further bytes follow at once, so that the kernel may join them to one packet.
   IoResult write(std::string_view bytes, bool more = false);
+  IoResult write(const Pieces& pieces, bool more = false);
   // Sends a piece of a file: sendfile(2) on plain TCP, read and write on TLS. kClosed when the file has
   // ended.
   IoResult send_file(int file, uint64_t offset, size_t length);

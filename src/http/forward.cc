@@ -1,11 +1,13 @@
 // The half of Session that carries a request to the server which answers it.
 //
 // Invariants
-//   1. A request is offered to another server only while nothing of it has been sent to the one before.
+//   1. A request is offered to another server only while nothing of it has been sent to the one before; or
+//      once more where the gateway says that it may be done twice, while nothing of an answer has come.
 //   2. `Gateway::ended` follows each `choose` that gave a passage, exactly once.
 //   3. No more than one piece of a body is held at a time, in either direction.
 #include <fmt/format.h>
 
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -41,24 +43,36 @@ Task<bool> Session::forward() {
   }
   if (!link_) link_ = std::make_unique<UpstreamLink>(shard_, site_.options.limits);
   std::vector<uint64_t> tried;
+  std::optional<Response> failure;  // of the one that went away, for when no other takes the request
   for (;;) {
     auto choice =
         site_.gateway->choose(exchange_->parser().head(), door_ ? std::string_view(*door_) : "", tried);
-    if (!choice) co_return co_await refuse_passage(std::move(choice.error()));
+    if (!choice) co_return co_await refuse_passage(failure ? std::move(*failure) : std::move(choice.error()));
     const Passage passage = std::move(*choice);
-    if (co_await link_->connect(passage.upstream.get())) co_return co_await pass(&passage);
-    site_.gateway->ended(passage, PassageEnd::kNotConnected, 0, {});
+    if (passage.repeatable && !co_await read_small_body()) {
+      site_.gateway->ended(passage, PassageEnd::kClientGone, 0, {});
+      co_return false;
+    }
+    if (co_await link_->connect(passage.upstream.get())) {
+      const Passed passed = co_await pass(&passage, !failure);
+      if (passed != Passed::kMayRepeat) co_return passed == Passed::kGoOn;
+      failure = site_.gateway->refusal(passage, failure_of(PassageEnd::kBroken));
+    } else {
+      site_.gateway->ended(passage, PassageEnd::kNotConnected, 0, {});
+    }
     if (cut_) co_return false;
     tried.push_back(passage.upstream->id);
   }
 }
 
-Task<bool> Session::pass(const Passage* passage) {
+Task<Session::Passed> Session::pass(const Passage* passage, bool may_repeat) {
   PassageRecord record(*site_.gateway, *passage);
+  const bool body_at_hand = has_whole_body();
   const BodySent sent = co_await send_request(passage);
   MessageParser answer(
       exchange_->head_only() ? MessageParser::Kind::kHeadResponse : MessageParser::Kind::kResponse,
       site_.options.limits.header_bytes);
+  answer.skip_fields();
   bool begun = false;
   if (sent == BodySent::kClientGone) {
     record.end = PassageEnd::kClientGone;
@@ -68,7 +82,14 @@ Task<bool> Session::pass(const Passage* passage) {
     record.end = co_await link_->read_head(&answer, &raw_head_, now() + passage->answer_time);
     begun = record.end == PassageEnd::kAnswered;
   }
-  if (sent != BodySent::kAll) exchange_->leave_unread();
+  if (may_repeat && passage->repeatable && body_at_hand && record.end == PassageEnd::kBroken && !cut_ &&
+      !link_->answer_begun()) {
+    record.end = PassageEnd::kNotConnected;
+    link_->drop();
+    co_return Passed::kMayRepeat;
+  }
+  if (body_at_hand) input_.consume(exchange_->parser().head().length.value_or(0));
+  if (sent != BodySent::kAll || (!begun && !body_at_hand)) exchange_->leave_unread();
   if (begun) {
     record.status = answer.head().status;
     record.end = co_await pass_answer(&answer, passage);
@@ -79,20 +100,43 @@ Task<bool> Session::pass(const Passage* passage) {
   else
     link_->drop();
   answering_ = false;
-  if (begun) co_return whole && exchange_->keep_alive() && !cut_ && !shard_.stopping();
-  if (record.end == PassageEnd::kClientGone || cut_) co_return false;
-  co_return co_await refuse_passage(site_.gateway->refusal(*passage, failure_of(record.end)));
+  bool goes_on = false;
+  if (begun)
+    goes_on = whole && exchange_->keep_alive() && !cut_ && !shard_.stopping();
+  else if (record.end != PassageEnd::kClientGone && !cut_)
+    goes_on = co_await answer_passage(site_.gateway->refusal(*passage, failure_of(record.end)));
+  co_return goes_on ? Passed::kGoOn : Passed::kClose;
 }
 
-// Answers in the server's stead. A small body that is here already is passed over, so that the connection can
-// go on.
-Task<bool> Session::refuse_passage(Response response) {
+// A small body is waited for before it is sent, so that it can be sent again. False: the client is gone.
+Task<bool> Session::read_small_body() {
   const Head& head = exchange_->parser().head();
-  const uint64_t length = head.length.value_or(0);
-  if (head.chunked || length > input_.bytes().size())
-    exchange_->leave_unread();
+  if (!exchange_->has_body() || !exchange_->small_body() || exchange_->expects_continue()) co_return true;
+  while (input_.bytes().size() < *head.length) {
+    const size_t missing = *head.length - input_.bytes().size();
+    const size_t got = co_await read_some(input_.space(missing), now() + site_.options.limits.progress_time);
+    if (got == 0) co_return false;
+    input_.commit(got);
+  }
+  co_return true;
+}
+
+bool Session::has_whole_body() const {
+  const Head& head = exchange_->parser().head();
+  return !head.chunked && head.length.value_or(0) <= input_.bytes().size();
+}
+
+// A small body that is here already is passed over, so that the connection can go on.
+Task<bool> Session::refuse_passage(Response response) {
+  if (has_whole_body())
+    input_.consume(exchange_->parser().head().length.value_or(0));
   else
-    input_.consume(length);
+    exchange_->leave_unread();
+  return answer_passage(std::move(response));
+}
+
+// Answers in the server's stead.
+Task<bool> Session::answer_passage(Response response) {
   exchange_->answer_passage(std::move(response));
   const bool sent = co_await send(&exchange_->out());
   answering_ = false;
@@ -102,23 +146,24 @@ Task<bool> Session::refuse_passage(Response response) {
 Task<Session::BodySent> Session::send_request(const Passage* passage) {
   const Head& head = exchange_->parser().head();
   const bool has_length = head.length && (*head.length > 0 || head.method != "GET");
-  std::string text =
+  const std::string text =
       forwarded_request(raw_head_, head, *passage,
                         {.length = has_length ? head.length : std::nullopt, .chunked = head.chunked});
-  if (!exchange_->has_body()) co_return co_await write_upstream(text);
+  if (!exchange_->has_body()) co_return co_await link_->write(text);
   if (exchange_->expects_continue() && input_.empty() &&
       !co_await write_client("HTTP/1.1 100 Continue\r\n\r\n"))
     co_return BodySent::kClientGone;
   if (head.chunked) {
-    const BodySent sent = co_await write_upstream(text, true);
+    const BodySent sent = co_await link_->write(text, {}, true);
     co_return sent == BodySent::kAll ? co_await pass_rest(pass_body_of_chunks()) : sent;
   }
-  // What is here already goes out with the head.
+  // What is here already goes out with the head. All of it stays until an answer comes: it may go out again.
   const size_t first = std::min<uint64_t>(*head.length, input_.bytes().size());
-  text += input_.bytes().substr(0, first);
+  const bool all = first == *head.length;
+  const BodySent sent = co_await link_->write(text, input_.bytes().substr(0, first), !all);
+  if (all) co_return sent;
   input_.consume(first);
-  const BodySent sent = co_await write_upstream(text, first < *head.length);
-  if (sent != BodySent::kAll || first == *head.length) co_return sent;
+  if (sent != BodySent::kAll) co_return sent;
   co_return co_await pass_rest(pass_body_of_known_length(*head.length - first));
 }
 
@@ -138,7 +183,7 @@ Task<Session::BodySent> Session::pass_body_of_known_length(uint64_t left) {
     if (input_.empty() && !co_await fill_input()) co_return BodySent::kClientGone;
     if (link_->answered()) co_return BodySent::kAnsweredEarly;
     const size_t size = std::min<uint64_t>(left, input_.bytes().size());
-    const BodySent sent = co_await write_upstream(input_.bytes().substr(0, size));
+    const BodySent sent = co_await link_->write(input_.bytes().substr(0, size));
     if (sent != BodySent::kAll) co_return sent;
     input_.consume(size);
     left -= size;
@@ -163,29 +208,19 @@ Task<Session::BodySent> Session::pass_body_of_chunks() {
       if (link_->answered()) co_return BodySent::kAnsweredEarly;
       framed = fmt::format("{:x}\r\n{}\r\n", piece.size(), piece);
       piece.clear();
-      const BodySent sent = co_await write_upstream(framed);
+      const BodySent sent = co_await link_->write(framed);
       if (sent != BodySent::kAll) co_return sent;
       continue;
     }
     if (consumed == 0 && !parser.done() && !co_await fill_input()) co_return BodySent::kClientGone;
   }
-  co_return co_await write_upstream("0\r\n\r\n");
+  co_return co_await link_->write("0\r\n\r\n");
 }
 
 Task<bool> Session::fill_input() {
   const size_t got = co_await read_some(input_.space(kPiece), now() + site_.options.limits.progress_time);
   input_.commit(got);
   co_return got > 0;
-}
-
-Task<Session::BodySent> Session::write_upstream(std::string_view bytes, bool more) {
-  switch (co_await link_->write(bytes, more)) {
-    case UpstreamLink::Sent::kAll: co_return BodySent::kAll;
-    case UpstreamLink::Sent::kAnsweredEarly: co_return BodySent::kAnsweredEarly;
-    case UpstreamLink::Sent::kLate: co_return BodySent::kLate;
-    case UpstreamLink::Sent::kBroken: break;
-  }
-  co_return BodySent::kBroken;
 }
 
 }  // namespace slipway::http

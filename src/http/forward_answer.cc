@@ -29,16 +29,15 @@ Task<PassageEnd> Session::pass_answer(MessageParser* answer, const Passage* pass
                         .keep_alive = exchange_->keep_alive(),
                         .version = exchange_->version()});
   if (!body_follows) co_return co_await write_client(text) ? PassageEnd::kAnswered : PassageEnd::kClientGone;
-  if (known) co_return co_await pass_answer_of_known_length(std::move(text), *head.length);
+  if (known) co_return co_await pass_answer_of_known_length(text, *head.length);
   co_return co_await pass_answer_of_others(answer, std::move(text), chunked);
 }
 
-Task<PassageEnd> Session::pass_answer_of_known_length(std::string head, uint64_t length) {
+Task<PassageEnd> Session::pass_answer_of_known_length(std::string_view head, uint64_t length) {
   InputBuffer& input = link_->input();
   const size_t first = std::min<uint64_t>(length, input.bytes().size());
-  head += input.bytes().substr(0, first);
+  if (!co_await write_client(head, input.bytes().substr(0, first))) co_return PassageEnd::kClientGone;
   input.consume(first);
-  if (!co_await write_client(head)) co_return PassageEnd::kClientGone;
   for (uint64_t left = length - first; left > 0;) {
     if (input.empty()) {
       const PassageEnd filled = co_await link_->fill(now() + site_.options.limits.progress_time);
@@ -78,11 +77,12 @@ Task<PassageEnd> Session::pass_answer_of_others(MessageParser* answer, std::stri
   }
 }
 
-Task<bool> Session::write_client(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const IoResult result = channel_.write(bytes);
+Task<bool> Session::write_client(std::string_view first, std::string_view second) {
+  Pieces pieces{.first = first, .second = second};
+  while (!pieces.empty()) {
+    const IoResult result = channel_.write(pieces);
     if (result.state == IoState::kMoved) {
-      bytes.remove_prefix(result.bytes);
+      pieces.consume(result.bytes);
       continue;
     }
     if (result.state != IoState::kWantWrite && result.state != IoState::kWantRead) co_return false;

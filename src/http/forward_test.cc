@@ -194,6 +194,62 @@ TEST_F(ForwardTest, AnswersItselfWhenTheServerGoesAwayInTheMiddle) {
   EXPECT_EQ(gateway.seen_soon(1), std::vector{PassageEnd::kBroken});
 }
 
+TEST_F(ForwardTest, RepeatsWhatMayBeDoneTwiceAtAnotherServer) {
+  OneShotServer goes_away(read_request);
+  gateway.add(goes_away.port());
+  gateway.add(behind->port(), "good");
+  gateway.repeatable = true;
+  start();
+  RawSocket socket(server->port());
+  socket.send(
+      "POST /services/x/echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 5\r\n\r\n");
+  socket.send("twice");
+  const std::string answer = socket.read_all();
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 ")) << answer;
+  EXPECT_TRUE(answer.ends_with("\r\n\r\ntwice")) << answer;
+  EXPECT_EQ(gateway.seen_soon(2), (std::vector{PassageEnd::kNotConnected, PassageEnd::kAnswered}));
+}
+
+TEST_F(ForwardTest, RepeatsNothingThatNoOtherServerTakes) {
+  OneShotServer goes_away(read_request);
+  gateway.add(goes_away.port());
+  gateway.repeatable = true;
+  start();
+  Client sender = client();
+  const auto answer = sender.send({.method = Method::kPost, .target = "/services/x/echo", .body = "hello"});
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 502) << "and not that nobody is there";
+  EXPECT_TRUE(answer->body.contains("went away in the middle")) << answer->body;
+}
+
+TEST_F(ForwardTest, RepeatsNothingOnceAnAnswerHasBegun) {
+  OneShotServer breaks_off([](int fd) {
+    read_request(fd);
+    (void)::send(fd, "HTTP/1.1 200", 12, MSG_NOSIGNAL);
+  });
+  gateway.add(breaks_off.port());
+  gateway.add(behind->port(), "good");
+  gateway.repeatable = true;
+  start();
+  const auto answer = client().send({.method = Method::kPost, .target = "/services/x/echo", .body = "hello"});
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 502);
+  EXPECT_EQ(gateway.seen_soon(1), std::vector{PassageEnd::kBroken});
+}
+
+TEST_F(ForwardTest, KeepsRequestsApartWhenTheFirstOfTwoFails) {
+  OneShotServer goes_away(read_request);
+  gateway.add(goes_away.port());
+  gateway.answer_time = std::chrono::milliseconds(300);  // nobody answers the second
+  start();
+  const std::string answer = exchange(
+      "POST /services/x/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nfirst"
+      "GET /services/x/echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 50")) << answer;
+  EXPECT_NE(answer.find("HTTP/1.1 50", 1), std::string::npos) << answer;
+  EXPECT_FALSE(answer.contains("HTTP/1.1 400 ")) << "the second was read as part of the first: " << answer;
+}
+
 TEST_F(ForwardTest, AnswersItselfWhenTheServerIsLate) {
   OneShotServer mute([](int fd) {
     read_request(fd);

@@ -32,11 +32,12 @@ struct Passage {
   std::string target;      // path and query there
   std::string request_id;  // for the server and the client alike
   std::chrono::milliseconds answer_time{};
+  bool repeatable = false;  // nothing is done that may not be done twice
 };
 
 enum class PassageEnd {
   kAnswered,      // whatever the status
-  kNotConnected,  // nothing was sent: another server may take the request
+  kNotConnected,  // nothing came of it, and another server may take the request
   kBroken,        // the server went away in the middle
   kLate,          // it did not answer in time
   kClientGone,

@@ -378,7 +378,7 @@ void Http2Connection::close(int32_t id) {
   stream.open = false;
   if (!stream.complete) leave(stream, PassageEnd::kClientGone);
   boost::system::error_code ignored;
-  if (stream.upstream) std::ignore = stream.upstream->descriptor.cancel(ignored);
+  if (stream.upstream) std::ignore = stream.upstream->socket.cancel(ignored);
   streams_.erase(found);
   quiet_since_ = std::chrono::steady_clock::now();
 }

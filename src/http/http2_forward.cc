@@ -2,7 +2,8 @@
 // gateway. A call is one message there and one back, so both are held whole.
 //
 // Invariants are those of forward.cc: another server is tried only while nothing has been sent to the one
-// before, and `Gateway::ended` follows each `choose` that gave a passage, exactly once.
+// before, or once more for what may be done twice, and `Gateway::ended` follows each `choose` that gave a
+// passage, exactly once.
 #include <fmt/format.h>
 
 #include <boost/asio/as_tuple.hpp>
@@ -86,13 +87,21 @@ void Http2Connection::abandon() {
   boost::system::error_code ignored;
   for (const auto& [id, stream] : streams_) {
     stream->open = false;
-    if (stream->upstream) std::ignore = stream->upstream->descriptor.cancel(ignored);
+    if (stream->upstream) std::ignore = stream->upstream->socket.cancel(ignored);
   }
 }
 
 Task<void> Http2Connection::forward(Http2Connection* connection, StreamPtr stream) {
   Gateway& gateway = *connection->site_.gateway;
-  while (!co_await connection->connect(stream.get())) {
+  Result<Response> response = broken();
+  for (bool repeated = false;;) {
+    if (co_await connection->connect(stream.get())) {
+      response = co_await connection->ask(stream.get());
+      const bool unanswered = end_of(response) == PassageEnd::kBroken && !stream->answer_begun;
+      if (!unanswered || !stream->passage->repeatable || !stream->open || std::exchange(repeated, true))
+        break;
+      stream->upstream.reset();
+    }
     stream->tried.push_back(stream->passage->upstream->id);
     connection->leave(*stream, PassageEnd::kNotConnected);
     if (stream->open) std::ignore = connection->choose(*stream);
@@ -101,7 +110,6 @@ Task<void> Http2Connection::forward(Http2Connection* connection, StreamPtr strea
     connection->wake_();
     co_return;
   }
-  Result<Response> response = co_await connection->ask(stream.get());
   const Passage passage = std::move(*std::exchange(stream->passage, std::nullopt));
   gateway.ended(passage, stream->open ? end_of(response) : PassageEnd::kClientGone,
                 response ? response->status : 0,
@@ -163,6 +171,7 @@ Task<Result<Response>> Http2Connection::read_answer(Stream* stream, Monotonic de
     if (body.size() >= kMaxAnswer) co_return broken();
     const IoResult got = stream->upstream->channel.read(input.space(kPiece));
     if (got.state == IoState::kMoved) {
+      stream->answer_begun = true;
       input.commit(got.bytes);
       continue;
     }
@@ -181,18 +190,18 @@ Task<Result<Response>> Http2Connection::read_answer(Stream* stream, Monotonic de
 Task<IoState> Http2Connection::upstream_ready(Stream* stream, IoState want, Monotonic deadline) {
   if (!stream->open) co_return IoState::kBroken;
   bool overdue = false;
-  Descriptor& descriptor = stream->upstream->descriptor;
+  Socket& socket = stream->upstream->socket;
   // shared_ptr: with the timer's callback, which may be on its way when the wait is over.
   const auto waiting = std::make_shared<bool>(true);
   Timer timer(shard_.executor(), deadline);
-  timer.async_wait([waiting, &overdue, &descriptor](const boost::system::error_code& error) {
+  timer.async_wait([waiting, &overdue, &socket](const boost::system::error_code& error) {
     if (error || !*waiting) return;
     overdue = true;
     boost::system::error_code ignored;
-    std::ignore = descriptor.cancel(ignored);
+    std::ignore = socket.cancel(ignored);
   });
-  const auto type = want == IoState::kWantWrite ? Descriptor::wait_write : Descriptor::wait_read;
-  const auto [error] = co_await descriptor.async_wait(type, asio::as_tuple(kUseTask));
+  const auto type = want == IoState::kWantWrite ? Socket::wait_write : Socket::wait_read;
+  const auto [error] = co_await socket.async_wait(type, asio::as_tuple(kUseTask));
   *waiting = false;
   if (overdue) co_return IoState::kWantRead;
   co_return error || !stream->open ? IoState::kBroken : IoState::kMoved;

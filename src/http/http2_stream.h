@@ -31,6 +31,7 @@ struct Http2Connection::Stream {
   std::vector<uint64_t> tried;
   Monotonic chosen;
   std::unique_ptr<UpstreamConnection> upstream;
+  bool answer_begun = false;
 };
 
 }  // namespace slipway::http

@@ -1,5 +1,5 @@
 // Bytes that have come and are not yet used. Holds no memory while empty, so that an idle connection is
-// small.
+// small; memory of the usual size goes round between the connections of a thread.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +12,11 @@ namespace slipway::http {
 
 class InputBuffer {
  public:
+  InputBuffer() = default;
+  ~InputBuffer() { give_back(); }
+  InputBuffer(const InputBuffer&) = delete;
+  InputBuffer& operator=(const InputBuffer&) = delete;
+
   std::string_view bytes() const { return {data_.get() + begin_, end_ - begin_}; }
   bool empty() const { return begin_ == end_; }
 
@@ -29,7 +34,7 @@ class InputBuffer {
 
   void release_if_empty() {
     if (!empty()) return;
-    data_.reset();
+    give_back();
     capacity_ = begin_ = end_ = 0;
   }
 
@@ -38,8 +43,10 @@ class InputBuffer {
     const size_t held = end_ - begin_;
     if (capacity_ < held + count) {
       const size_t grown = std::max(held + count, capacity_ * 2);
-      auto fresh = std::make_unique_for_overwrite<char[]>(grown);
+      std::unique_ptr<char[]> fresh = grown == kUsual ? spare_block() : nullptr;
+      if (!fresh) fresh = std::make_unique_for_overwrite<char[]>(grown);
       if (held > 0) std::memcpy(fresh.get(), data_.get() + begin_, held);
+      give_back();
       data_ = std::move(fresh);
       capacity_ = grown;
     } else if (begin_ > 0) {
@@ -47,6 +54,17 @@ class InputBuffer {
     }
     begin_ = 0;
     end_ = held;
+  }
+
+  static constexpr size_t kUsual = 8 << 10;
+
+  // input_buffer.cc: blocks of kUsual that this thread has over; null when there is none.
+  static std::unique_ptr<char[]> spare_block();
+  static void keep_block(std::unique_ptr<char[]> block);
+
+  void give_back() {
+    if (capacity_ == kUsual) keep_block(std::move(data_));
+    data_.reset();
   }
 
   std::unique_ptr<char[]> data_;

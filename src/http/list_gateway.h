@@ -31,7 +31,7 @@ class ListGateway final : public Gateway {
       ++upstream->under_way;
       std::string target =
           door.empty() ? head.target.substr(std::string_view("/services/x").size()) : head.target;
-      return Passage{upstream, target, "id-7", answer_time};
+      return Passage{upstream, target, "id-7", answer_time, repeatable};
     }
     return std::unexpected(text_response("nobody is there", 503));
   }
@@ -55,6 +55,7 @@ class ListGateway final : public Gateway {
 
   std::vector<std::shared_ptr<Upstream>> upstreams;
   std::chrono::milliseconds answer_time{10'000};
+  bool repeatable = false;
 
  private:
   std::mutex mutex;

@@ -41,6 +41,8 @@ class Parser final : public beast::http::basic_parser<is_request> {
     this->eager(false);
   }
 
+  bool skips_fields = false;
+
  private:
   void on_request_impl(beast::http::verb, beast::string_view method, beast::string_view target, int version,
                        error_code&) override {
@@ -52,8 +54,11 @@ class Parser final : public beast::http::basic_parser<is_request> {
     head_.status = status;
     head_.version = version;
   }
-  void on_field_impl(beast::http::field, beast::string_view name, beast::string_view value,
+  void on_field_impl(beast::http::field field, beast::string_view name, beast::string_view value,
                      error_code& ec) override {
+    if (skips_fields && field != beast::http::field::connection &&
+        field != beast::http::field::transfer_encoding)
+      return;
     auto [place, fresh] = head_.headers.try_emplace(lower_case(name), std::string(value));
     if (fresh) return;
     // A second one of these would let two readers of the request disagree.
@@ -152,6 +157,9 @@ bool MessageParser::head_done() const {
 }
 bool MessageParser::done() const {
   return impl_->with([](auto& parser) { return parser.is_done(); });
+}
+void MessageParser::skip_fields() {
+  impl_->with([](auto& parser) { parser.skips_fields = true; });
 }
 void MessageParser::collect(std::string* sink, size_t limit) {
   impl_->sink_ = {sink, limit};

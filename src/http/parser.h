@@ -49,6 +49,10 @@ class MessageParser {
   Head& head() { return *head_; }
   const Head& head() const { return *head_; }
 
+  // From now on fields are checked and not kept, but for Connection and Transfer-Encoding: for a head that is
+  // passed on as it came.
+  void skip_fields();
+
   // Body bytes are appended to `sink` until it holds `limit`; then put consumes no more of them. To be set
   // before the body's first byte is put.
   void collect(std::string* sink, size_t limit);

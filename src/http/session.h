@@ -61,21 +61,24 @@ class Session {
   // forward.cc: a request that another server answers. Nothing here outlives the call.
   bool is_passed_on() const;
   Task<bool> forward();
-  Task<bool> pass(const Passage* passage);
+  enum class Passed { kGoOn, kClose, kMayRepeat };
+  Task<Passed> pass(const Passage* passage, bool may_repeat);
+  Task<bool> read_small_body();
+  bool has_whole_body() const;
   Task<bool> refuse_passage(Response response);
-  enum class BodySent { kAll, kAnsweredEarly, kClientGone, kBroken, kLate };
+  Task<bool> answer_passage(Response response);
+  using BodySent = UpstreamLink::Sent;
   Task<BodySent> send_request(const Passage* passage);
   Task<BodySent> pass_rest(Task<BodySent> body);
   Task<BodySent> pass_body_of_known_length(uint64_t left);
   Task<BodySent> pass_body_of_chunks();
-  Task<BodySent> write_upstream(std::string_view bytes, bool more = false);
   Task<bool> fill_input();
 
   // forward_answer.cc: the way back. kAnswered where all went well.
   Task<PassageEnd> pass_answer(MessageParser* answer, const Passage* passage);
-  Task<PassageEnd> pass_answer_of_known_length(std::string head, uint64_t length);
+  Task<PassageEnd> pass_answer_of_known_length(std::string_view head, uint64_t length);
   Task<PassageEnd> pass_answer_of_others(MessageParser* answer, std::string head, bool chunked);
-  Task<bool> write_client(std::string_view bytes);
+  Task<bool> write_client(std::string_view first, std::string_view second = {});
 
   // event_stream.cc
   enum class Pause { kNews, kHeartbeat, kOver };

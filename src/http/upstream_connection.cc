@@ -26,9 +26,10 @@ Error unreachable(const Upstream& upstream, int error) {
 
 }  // namespace
 
-UpstreamConnection::UpstreamConnection(const Executor& executor, UniqueFd socket)
-    : descriptor(executor, socket.get()), channel(socket.get(), {}) {
-  socket.release();  // the descriptor's from here on
+UpstreamConnection::UpstreamConnection(const Executor& executor, UniqueFd connection)
+    : socket(executor, asio::generic::stream_protocol(AF_UNSPEC, IPPROTO_TCP), connection.get()),
+      channel(connection.get(), {}) {
+  connection.release();  // the socket's from here on
 }
 
 bool UpstreamConnection::readable() const {

@@ -15,14 +15,14 @@
 namespace slipway::http {
 
 struct UpstreamConnection {
-  UpstreamConnection(const Executor& executor, UniqueFd socket);
+  UpstreamConnection(const Executor& executor, UniqueFd connection);
 
   // False when the server has closed it, or has sent what nobody asked for.
   bool quiet() const;
   // Whether an answer, or the end of the connection, can be read now.
   bool readable() const;
 
-  Descriptor descriptor;
+  Socket socket;
   Channel channel;
   InputBuffer input;
   Monotonic idle_since;

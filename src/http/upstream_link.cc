@@ -1,6 +1,7 @@
 #include "http/upstream_link.h"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
 #include <tuple>
 
 #include "http/shard.h"
@@ -26,6 +27,7 @@ UpstreamLink::~UpstreamLink() {
 }
 
 Task<bool> UpstreamLink::connect(const Upstream* upstream) {
+  answer_begun_ = false;
   connection_ = shard_.upstreams().take(*upstream);
   if (connection_) co_return true;
   auto socket = begin_connect(*upstream);
@@ -42,11 +44,12 @@ void UpstreamLink::keep(const Upstream& upstream) {
   connection_.reset();
 }
 
-Task<UpstreamLink::Sent> UpstreamLink::write(std::string_view bytes, bool more) {
-  while (!bytes.empty()) {
-    const IoResult result = connection_->channel.write(bytes, more);
+Task<UpstreamLink::Sent> UpstreamLink::write(std::string_view first, std::string_view second, bool more) {
+  Pieces pieces{.first = first, .second = second};
+  while (!pieces.empty()) {
+    const IoResult result = connection_->channel.write(pieces, more);
     if (result.state == IoState::kMoved) {
-      bytes.remove_prefix(result.bytes);
+      pieces.consume(result.bytes);
       continue;
     }
     if (result.state != IoState::kWantWrite) co_return Sent::kBroken;
@@ -60,11 +63,10 @@ Task<UpstreamLink::Sent> UpstreamLink::write(std::string_view bytes, bool more) 
 
 void UpstreamLink::watch(std::function<void()> on_answer) {
   watching_ = std::make_shared<bool>(true);
-  connection_->descriptor.async_wait(
-      Descriptor::wait_read,
-      [watching = watching_, on_answer = std::move(on_answer)](const boost::system::error_code& error) {
-        if (!error && *watching) on_answer();
-      });
+  connection_->socket.async_wait(Socket::wait_read, [watching = watching_, on_answer = std::move(on_answer)](
+                                                        const boost::system::error_code& error) {
+    if (!error && *watching) on_answer();
+  });
 }
 
 void UpstreamLink::end_watch() {
@@ -72,22 +74,22 @@ void UpstreamLink::end_watch() {
   *watching_ = false;
   watching_.reset();
   boost::system::error_code ignored;
-  std::ignore = connection_->descriptor.cancel(ignored);
+  std::ignore = connection_->socket.cancel(ignored);
 }
 
 Task<PassageEnd> UpstreamLink::fill(Monotonic deadline) {
+  if (cut_) co_return PassageEnd::kBroken;
   InputBuffer& bytes = connection_->input;
-  for (;;) {
-    const IoResult got = connection_->channel.read(bytes.space(bytes.empty() ? kFirstRead : kPiece));
-    if (got.state == IoState::kMoved) {
-      bytes.commit(got.bytes);
-      co_return PassageEnd::kAnswered;
-    }
-    if (got.state != IoState::kWantRead) co_return PassageEnd::kBroken;
-    const IoState state = co_await ready(IoState::kWantRead, deadline);
-    if (state == IoState::kWantRead) co_return PassageEnd::kLate;
-    if (state != IoState::kMoved) co_return PassageEnd::kBroken;
-  }
+  const std::span<char> space = bytes.space(bytes.empty() ? kFirstRead : kPiece);
+  late_ = false;
+  deadline_ = deadline;
+  const auto [error, got] = co_await connection_->socket.async_receive(
+      asio::buffer(space.data(), space.size()), asio::as_tuple(kUseTask));
+  deadline_ = Monotonic::max();
+  bytes.commit(got);
+  answer_begun_ = answer_begun_ || got > 0;
+  if (got > 0 && !cut_) co_return PassageEnd::kAnswered;
+  co_return late_ && !cut_ ? PassageEnd::kLate : PassageEnd::kBroken;
 }
 
 Task<PassageEnd> UpstreamLink::read_head(MessageParser* answer, std::string* raw, Monotonic deadline) {
@@ -104,6 +106,7 @@ Task<PassageEnd> UpstreamLink::read_head(MessageParser* answer, std::string* raw
       if (status == 101) co_return PassageEnd::kBroken;  // nobody asked for another protocol
       if (status >= 200) co_return PassageEnd::kAnswered;
       *answer = MessageParser(answer->kind(), limits_.header_bytes);
+      answer->skip_fields();
       if (!bytes.empty()) continue;
     }
     const PassageEnd filled = co_await fill(deadline);
@@ -114,7 +117,7 @@ Task<PassageEnd> UpstreamLink::read_head(MessageParser* answer, std::string* raw
 void UpstreamLink::overdue() {
   late_ = true;
   boost::system::error_code ignored;
-  if (connection_) std::ignore = connection_->descriptor.cancel(ignored);
+  if (connection_) std::ignore = connection_->socket.cancel(ignored);
 }
 
 void UpstreamLink::cut() {
@@ -126,8 +129,8 @@ Task<IoState> UpstreamLink::ready(IoState want, Monotonic deadline) {
   if (cut_) co_return IoState::kBroken;
   late_ = false;
   deadline_ = deadline;
-  const auto type = want == IoState::kWantWrite ? Descriptor::wait_write : Descriptor::wait_read;
-  const auto [error] = co_await connection_->descriptor.async_wait(type, asio::as_tuple(kUseTask));
+  const auto type = want == IoState::kWantWrite ? Socket::wait_write : Socket::wait_read;
+  const auto [error] = co_await connection_->socket.async_wait(type, asio::as_tuple(kUseTask));
   deadline_ = Monotonic::max();
   if (cut_) co_return IoState::kBroken;
   if (late_) co_return IoState::kWantRead;

@@ -32,8 +32,9 @@ class UpstreamLink {
   void keep(const Upstream& upstream);
   void drop() { connection_.reset(); }
 
-  enum class Sent { kAll, kAnsweredEarly, kBroken, kLate };
-  Task<Sent> write(std::string_view bytes, bool more = false);
+  enum class Sent { kAll, kAnsweredEarly, kBroken, kLate, kClientGone };
+  // `second` goes out behind `first`, in one packet where they fit; with `more` others follow at once.
+  Task<Sent> write(std::string_view first, std::string_view second = {}, bool more = false);
   // Whether an answer has begun to come.
   bool answered() const { return connection_->readable(); }
   // Calls `on_answer` when it begins to come, once, unless `end_watch` is called before.
@@ -42,9 +43,12 @@ class UpstreamLink {
 
   // Reads what comes into `input`. kAnswered: something came.
   Task<PassageEnd> fill(Monotonic deadline);
-  // Reads up to the end of the answer's head, which `raw` then holds; 1xx answers are passed over.
+  // Reads up to the end of the answer's head, which `raw` then holds with all its fields; 1xx answers are
+  // passed over.
   Task<PassageEnd> read_head(MessageParser* answer, std::string* raw, Monotonic deadline);
   InputBuffer& input() { return connection_->input; }
+  // Whether anything has come since `connect`.
+  bool answer_begun() const { return answer_begun_; }
 
   Monotonic deadline() const { return deadline_; }
   // Ends the wait: the server is late.
@@ -61,6 +65,7 @@ class UpstreamLink {
   std::unique_ptr<UpstreamConnection> connection_;
   Monotonic deadline_ = Monotonic::max();
   std::shared_ptr<bool> watching_;  // shared with the wait that may outlive the watch
+  bool answer_begun_ = false;
   bool late_ = false;
   bool cut_ = false;
   std::list<UpstreamLink*>::iterator place_;  // in the shard's list

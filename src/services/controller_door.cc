@@ -82,11 +82,13 @@ Status Controller::publish(const Facts& facts, Tended& tended) {
   published.why_none = why_none(service);
   SLIPWAY_ASSIGN(published.primary, parts_.seal.open(service.primary_key, key_purpose(service)));
   SLIPWAY_ASSIGN(published.secondary, parts_.seal.open(service.secondary_key, key_purpose(service)));
-  for (const Revision& revision : facts.revisions)
-    if (revision.number == service.revision)
-      // The replica says itself when it takes too long; the door only waits for one that has died.
-      published.answer_time = std::chrono::duration_cast<std::chrono::milliseconds>(revision.spec.timeout) +
-                              std::chrono::seconds(5);
+  for (const Revision& revision : facts.revisions) {
+    if (revision.number != service.revision) continue;
+    // The replica says itself when it takes too long; the door only waits for one that has died.
+    published.answer_time = std::chrono::duration_cast<std::chrono::milliseconds>(revision.spec.timeout) +
+                            std::chrono::seconds(5);
+    published.repeatable = revision.spec.entry.empty();
+  }
   for (const Replica* replica : answering) {
     SLIPWAY_ASSIGN(Secret key, parts_.seal.open(replica->key, key_purpose(service)));
     Place place = place_of(*replica, std::move(key));

@@ -52,7 +52,13 @@ std::string request_id(const http::Head& head) {
     std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(&seed));
     return seed;
   }()};
-  return fmt::format("{:016x}{:016x}", numbers(), numbers());
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string id(32, '0');
+  for (size_t i = 0; i < id.size(); i += 16) {
+    uint64_t number = numbers();
+    for (size_t digit = i; digit < i + 16; ++digit, number >>= 4) id[digit] = kDigits[number & 15];
+  }
+  return id;
 }
 
 // What monitors and load balancers ask, who have no key.
@@ -236,7 +242,8 @@ std::expected<http::Passage, http::Response> FrontDoor::choose(const http::Head&
   return http::Passage{.upstream = upstream,
                        .target = std::move(target),
                        .request_id = std::move(id),
-                       .answer_time = entry.published.answer_time};
+                       .answer_time = entry.published.answer_time,
+                       .repeatable = entry.published.repeatable};
 }
 
 void FrontDoor::ended(const http::Passage& passage, http::PassageEnd how, int status,

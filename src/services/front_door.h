@@ -39,6 +39,7 @@ struct Published {
   Secret primary;
   Secret secondary;
   std::chrono::milliseconds answer_time{60'000};
+  bool repeatable = false;  // a model's runtime only computes; what a script does is not known
   std::vector<Place> places;
   std::string why_none;  // for clients, while there is no place
 };
