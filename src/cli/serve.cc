@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "base/file.h"
 #include "cli/context.h"
 #include "cli/serve_options.h"
 #include "injob/log_sender.h"
 #include "serving/trial.h"
+#include "serving/trial_room.h"
 
 namespace slipway::cli {
 namespace {
@@ -50,7 +52,12 @@ Result<int> try_out(Context& context, const ServeOptions& options) {
     SLIPWAY_ASSIGN(trial.sample, read_file(options.sample, options.max_body.bytes));
   }
   // An entry script may have to fetch something; a model has all it needs with it.
-  if (options.entry.empty()) (void)serving::leave_network();
+  std::optional<serving::TrialRoom> room;
+  if (options.entry.empty()) {
+    (void)serving::leave_network();
+    SLIPWAY_ASSIGN(serving::TrialRoom made, serving::TrialRoom::enter(trial.load));
+    room.emplace(std::move(made));
+  }
   auto tried = serving::try_model(trial);
   json::object line;
   if (tried) {

@@ -82,8 +82,12 @@ Result<std::unique_ptr<Model>> load_saved_model(const std::filesystem::path& pat
 }
 
 ConversionPlace place_of(const LoadOptions& options) {
-  return {
-      .python = options.search.python, .folder = options.converted, .memory_bytes = options.worker_memory};
+  ConversionPlace place;
+  place.python = options.search.python;
+  place.folder = options.converted;
+  place.memory_bytes = options.worker_memory;
+  place.places = options.places;
+  return place;
 }
 
 // By way of a SavedModel that is made of it, which `files` then names.
@@ -127,6 +131,7 @@ WorkerOrder worker_order(const char* kind, const char* platform, const std::file
   order.workers = options.workers;
   order.threads = options.threads;
   order.memory_bytes = options.worker_memory;
+  order.places = options.places;
   return order;
 }
 

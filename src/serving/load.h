@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "serving/confinement.h"
 #include "serving/model.h"
 #include "serving/runtimes/library_search.h"
 #include "serving/statistics.h"
@@ -24,6 +26,8 @@ struct LoadOptions {
   unsigned instances = 2;      // runs at a time, in this process
   unsigned workers = 1;        // processes, for models that run in their own
   uint64_t worker_memory = 0;  // of one, and of a conversion; 0: no limit
+  // What processes with the model's own code may touch; nullopt: whatever this one may.
+  std::optional<Places> places = std::nullopt;
 };
 
 struct LoadedModel {

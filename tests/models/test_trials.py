@@ -133,6 +133,49 @@ def test_a_model_reaches_no_network_while_it_is_tried(slipway, frameworks, tmp_p
             listener.accept()
 
 
+READS = "open({path!r}).read()"
+WRITES = "open({path!r}, 'a').write('x')"
+LISTS = "import os; os.listdir({path!r})"
+REMOVES = "import os; os.remove({path!r})"
+
+
+@pytest.mark.parametrize(
+    ("code", "place"),
+    [
+        (READS, "home/token"),
+        (READS, "home/slipway.db"),
+        (READS, "user/.ssh/id_rsa"),
+        (READS, "/etc/shadow"),
+        (LISTS, "user/.ssh"),
+        (WRITES, "user/.bashrc"),
+        (REMOVES, "user/.bashrc"),
+    ],
+    ids=["token", "store", "key", "shadow", "folder", "write", "remove"],
+)
+def test_a_model_sees_no_files_of_the_user_while_it_is_tried(slipway, frameworks, tmp_path, code, place):
+    (slipway.folder / "user" / ".ssh").mkdir(parents=True)
+    for name in (".ssh/id_rsa", ".bashrc"):
+        (slipway.folder / "user" / name).write_text("mine")
+    path = str(slipway.folder / place)
+    thief = pickle_of(tmp_path / "model.pkl", code.format(path=path))
+    trial = register(
+        *(slipway, "thief", "--local", thief, "--framework", "scikit-learn", "--env", "frameworks")
+    )["trial"]
+    assert trial["serves"] is False
+    assert "Permission denied" in trial["reason"] and path in trial["reason"], trial
+    assert (slipway.folder / "user" / ".bashrc").read_text() == "mine"
+
+
+def test_a_model_may_write_where_it_is_tried(slipway, frameworks, tmp_path):
+    code = "import os, tempfile\nfor folder in (tempfile.mkdtemp(), os.path.expanduser('~')):\n"
+    code += " with open(folder + '/x', 'w') as file: file.write('x')\n"
+    writer = pickle_of(tmp_path / "model.pkl", code + "raise RuntimeError('all was written')")
+    trial = register(
+        *(slipway, "writer", "--local", writer, "--framework", "scikit-learn", "--env", "frameworks")
+    )["trial"]
+    assert trial["serves"] is False and "all was written" in trial["reason"], trial
+
+
 def test_a_trial_that_cannot_take_place_leaves_the_question_open(slipway, onnx_models):
     slipway.cli("env", "create", "gone", "--interpreter", "/nowhere/python")
     args = ("double", "--local", onnx_models / "double.onnx", "--framework", "onnx", "--env", "gone")

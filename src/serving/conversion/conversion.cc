@@ -72,6 +72,8 @@ Status run_converter(const Conversion& conversion, const ConversionPlace& place,
                         "CUDA_VISIBLE_DEVICES=", "KERAS_BACKEND=tensorflow", "PYTHONUNBUFFERED=1"});
   options.folder = aside.scratch().string();
   options.memory_bytes = place.memory_bytes;
+  options.places = place.places;
+  if (options.places) options.places->write.push_back(aside.result().parent_path());
   const auto text = output_of(options, place.time);
   if (text) return read_answer(*text, conversion, python);
   if (text.error().code == ErrorCode::kTimeout)

@@ -12,9 +12,11 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
+#include "serving/confinement.h"
 
 namespace slipway::serving {
 
@@ -28,6 +30,8 @@ struct ConversionPlace {
   std::string python;            // the interpreter; empty: python3
   std::filesystem::path folder;  // of all results
   uint64_t memory_bytes = 0;     // of the process; 0: no limit
+  // What it may touch beside its result; nullopt: whatever this process may.
+  std::optional<Places> places = std::nullopt;
   std::chrono::milliseconds time = std::chrono::minutes(10);
 };
 

@@ -53,6 +53,7 @@ struct Prepared {
   int report_fd;
   pid_t parent;
   rlim_t memory;
+  int rules;
 };
 
 // Between fork and execve, in a process with threads: system calls alone.
@@ -74,7 +75,7 @@ struct Prepared {
       ::dup2(nothing, 0) == 0 && ::dup2(prepared.stdout_fd < 0 ? 2 : prepared.stdout_fd, 1) == 1 &&
       (prepared.socket_fd < 0 || prepared.socket_fd == 3 || ::dup2(prepared.socket_fd, 3) == 3) &&
       (*prepared.folder == '\0' || ::chdir(prepared.folder) == 0);
-  if (placed) {
+  if (placed && (prepared.rules < 0 || Confinement::enter(prepared.rules))) {
     if (prepared.socket_fd == 3) ::fcntl(3, F_SETFD, 0);
     // All others are opened with O_CLOEXEC; this is for those of libraries that are not.
     constexpr unsigned kCloseOnExec = 1U << 2;
@@ -92,6 +93,10 @@ Result<ChildProcess> ChildProcess::start(const ChildOptions& options) {
   const std::string program = find_program(options.argv.front());
   const std::vector<char*> argv = pointers(options.argv);
   const std::vector<char*> envp = pointers(options.environment);
+  std::optional<Confinement> confinement;
+  if (options.places) {
+    SLIPWAY_ASSIGN(confinement, Confinement::to(*options.places));
+  }
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail(errno_error(errno, "make a pipe"));
   const UniqueFd report(ends[0]);
@@ -106,7 +111,8 @@ Result<ChildProcess> ChildProcess::start(const ChildOptions& options) {
                           .socket_fd = options.socket_fd,
                           .report_fd = told.get(),
                           .parent = ::getpid(),
-                          .memory = options.memory_bytes};
+                          .memory = options.memory_bytes,
+                          .rules = confinement ? confinement->rules() : -1};
   const pid_t pid = ::fork();
   if (pid < 0) return fail(errno_error(errno, fmt::format("start {}", program)));
   if (pid == 0) become(prepared);

@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "serving/confinement.h"
 
 namespace slipway::serving {
 
@@ -20,6 +21,8 @@ struct ChildOptions {
   int stdout_fd = -1;                    // its standard output; -1: our standard error
   int socket_fd = -1;                    // becomes its descriptor 3; -1: none
   uint64_t memory_bytes = 0;             // of its data; 0: no limit
+  // What it may touch; nullopt: whatever this process may.
+  std::optional<Places> places = std::nullopt;
 };
 
 class ChildProcess {

@@ -9,8 +9,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "serving/confinement.h"
 #include "serving/model.h"
 
 namespace slipway::serving {
@@ -26,6 +28,8 @@ struct WorkerOrder {
   unsigned workers = 1;
   int threads = 1;            // for its numerical libraries
   uint64_t memory_bytes = 0;  // of one worker; 0: no limit
+  // What a worker may touch; nullopt: whatever this process may.
+  std::optional<Places> places = std::nullopt;
 };
 
 // Starts the workers and returns once the first has loaded the model. The message of a failure is the

@@ -27,6 +27,7 @@ Result<WorkerProcess> WorkerProcess::start(const WorkerOrder& order) {
                         "AZUREML_ENTRY_SCRIPT=" + order.entry});
   options.socket_fd = theirs.get();
   options.memory_bytes = order.memory_bytes;
+  options.places = order.places;
   SLIPWAY_ASSIGN(ChildProcess process, ChildProcess::start(options));
   return WorkerProcess{.process = std::move(process), .link = WorkerLink(std::move(ours))};
 }
