@@ -124,6 +124,19 @@ Result<UniqueFd> open_beneath(int folder_fd, std::string_view relative, int flag
   return fail(errno_error(errno, fmt::format("open {}", path)));
 }
 
+// What trying again does not mend is told from what a failing machine does.
+static Error no_folder(int errno_value, std::string_view doing, std::string_view folder) {
+  Error error = errno_error(errno_value, fmt::format("{} the folder {}", doing, folder));
+  if (errno_value == ENOTDIR || errno_value == ELOOP) {
+    error.code = ErrorCode::kConflict;
+    error.next = "something else is in its place: remove that, or choose another path";
+  } else if (errno_value == EACCES || errno_value == EPERM || errno_value == EROFS) {
+    error.code = ErrorCode::kPermissionDenied;
+    error.next = "it must be writable for the user that Slipway runs as";
+  }
+  return error;
+}
+
 Result<UniqueFd> make_folders_beneath(int folder_fd, std::string_view relative) {
   UniqueFd at(::openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!at) return fail(errno_error(errno, "open a folder"));
@@ -134,9 +147,9 @@ Result<UniqueFd> make_folders_beneath(int folder_fd, std::string_view relative) 
     const size_t slash = std::min(relative.find('/', start), relative.size());
     const std::string name(relative.substr(start, slash - start));
     if (::mkdirat(at.get(), name.c_str(), 0755) != 0 && errno != EEXIST)
-      return fail(errno_error(errno, fmt::format("create the folder {}", relative.substr(0, slash))));
+      return fail(no_folder(errno, "create", relative.substr(0, slash)));
     UniqueFd next(::openat(at.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!next) return fail(errno_error(errno, fmt::format("open the folder {}", relative.substr(0, slash))));
+    if (!next) return fail(no_folder(errno, "open", relative.substr(0, slash)));
     at = std::move(next);
     start = slash + 1;
   }

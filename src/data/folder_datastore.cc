@@ -26,6 +26,14 @@ std::unexpected<Error> changed(const std::string& path) {
               "try again when nothing writes to it");
 }
 
+Error not_writable(int errno_value, const std::string& path, const std::string& root) {
+  Error error = errno_error(errno_value, fmt::format("create '{}' in the folder {}", path, root));
+  if (errno_value != EACCES && errno_value != EPERM && errno_value != EROFS) return error;
+  error.code = ErrorCode::kPermissionDenied;
+  error.next = "it must be writable for the user that Slipway runs as";
+  return error;
+}
+
 Result<Object> look_at(int fd, const std::string& path) {
   struct stat status{};
   if (::fstat(fd, &status) != 0) return fail(errno_error(errno, fmt::format("look at {}", path)));
@@ -155,7 +163,7 @@ Result<Object> FolderDatastore::write(const std::string& path, const Pieces& pie
   const std::string aside_name = fmt::format("{}{}", kAsidePrefix, random_base32(16));
   const UniqueFd file(
       ::openat(at.get(), aside_name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
-  if (!file) return fail(errno_error(errno, fmt::format("create '{}' in the folder {}", path, shown_)));
+  if (!file) return fail(not_writable(errno, path, shown_));
   Aside aside(at.get(), aside_name);
   Hasher hasher;
   while (true) {

@@ -124,8 +124,7 @@ HeldAttempt::Step HeldAttempt::start(const PreparedAttempt& prepared) {
 HeldAttempt::Step HeldAttempt::give_up(const Error& why) {
   if (why.code == ErrorCode::kStale) return Step::kFenced;
   log_warning("attempt.failed", {{"attempt", name_}, {"error", why}});
-  const std::string reason = why.next.empty() ? why.message : fmt::format("{}; {}", why.message, why.next);
-  const json::object body{{"reason", reason}, {"ending", site_.ending.load()}};
+  const json::object body{{"reason", sentence(why)}, {"ending", site_.ending.load()}};
   const Status told = signals_.insist([&]() -> Status {
     auto answer = site_.server.post(site_.server.attempt_target(key_, "failed"), body);
     if (!answer) return fail(std::move(answer).error());
@@ -283,20 +282,30 @@ HeldAttempt::Step HeldAttempt::close_for_supervisor() {
   return Step::kGoOn;
 }
 
+// Insists on keeping outputs. Those that the server does not want as a whole are lost.
+HeldAttempt::Step HeldAttempt::keep(const std::function<Status()>& all, std::string& lost) {
+  const Status kept = signals_.insist(all);
+  if (signals_.interrupted()) return interruption();
+  if (kept) return Step::kGoOn;
+  if (verdict(kept.error()) == Verdict::kStale) return Step::kFenced;
+  log_warning("attempt.outputs_refused", {{"attempt", name_}, {"error", kept.error()}});
+  lost = fmt::format("the run's outputs could not be kept: {}", sentence(kept.error()));
+  return Step::kGoOn;
+}
+
 HeldAttempt::Step HeldAttempt::finish() {
+  std::string lost;
   if (keeper_ != nullptr) {
-    const Status kept = signals_.insist([this]() -> Status {
-      SLIPWAY_TRY(keeper_->keep_all());
-      return data_outputs_->keep_all();
-    });
-    if (signals_.interrupted()) return interruption();
-    if (!kept && verdict(kept.error()) == Verdict::kStale) return Step::kFenced;
-    if (!kept) log_warning("attempt.outputs_refused", {{"attempt", name_}, {"error", kept.error()}});
+    if (const Step kept = keep([this] { return keeper_->keep_all(); }, lost); kept != Step::kGoOn)
+      return kept;
+    if (const Step kept = keep([this] { return data_outputs_->keep_all(); }, lost); kept != Step::kGoOn)
+      return kept;
+    if (lost.empty()) lost = data_outputs_->lost();
   }
   SLIPWAY_FAILPOINT("agent.before_finished");
-  const Status finished = signals_.insist([this]() -> Status {
+  const Status finished = signals_.insist([&]() -> Status {
     auto answer = site_.server.post(site_.server.attempt_target(key_, "finished"),
-                                    json::object{{"ending", site_.ending.load()}});
+                                    json::object{{"ending", site_.ending.load()}, {"lost", lost}});
     if (!answer) return fail(std::move(answer).error());
     return {};
   });

@@ -106,6 +106,7 @@ class HeldAttempt {
   Step after_failed_round(const Error& error);
   Step look_after_supervisor();
   Step close_for_supervisor();
+  Step keep(const std::function<Status()>& all, std::string& lost);
   Step finish();
   void remove_fenced();
   void remove();

@@ -27,6 +27,10 @@ Verdict verdict(const Error& error) {
   }
 }
 
+std::string sentence(const Error& error) {
+  return error.next.empty() ? error.message : fmt::format("{}; {}", error.message, error.next);
+}
+
 ServerLink::ServerLink(NodeId node, std::string url, Secret token, std::string ca_file,
                        size_t idle_connections)
     : node_(std::move(node)),

@@ -28,6 +28,8 @@ enum class Verdict {
   kRefused,  // the server has understood and does not want it
 };
 Verdict verdict(const Error& error);
+// The error for a run's record: what happened, and what to do now.
+std::string sentence(const Error& error);
 
 class ServerLink {
  public:

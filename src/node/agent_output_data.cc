@@ -7,12 +7,18 @@
 #include <iterator>
 
 #include "base/file.h"
+#include "base/log.h"
 
 namespace slipway::node {
 namespace {
 
 constexpr const char* kFolder = "data";
 constexpr size_t kSlice = 1000;  // files hashed, sent and put together
+
+bool has(const std::map<std::string, FileStamp>& stamps, const FoundFile& file) {
+  const auto found = stamps.find(file.path);
+  return found != stamps.end() && found->second == file.stamp;
+}
 
 // "data/model/a/b" -> "model" and "a/b".
 struct OutputPath {
@@ -54,10 +60,7 @@ std::vector<FoundFile> DataOutputs::walk(bool mounts_only, std::vector<SkippedFi
     std::ranges::move(found.files, std::back_inserter(files));
     std::ranges::move(found.skipped, std::back_inserter(skipped));
   }
-  std::erase_if(files, [this](const FoundFile& file) {
-    const auto kept = kept_.find(file.path);
-    return kept != kept_.end() && kept->second == file.stamp;
-  });
+  std::erase_if(files, [this](const FoundFile& file) { return has(kept_, file); });
   return files;
 }
 
@@ -65,19 +68,24 @@ std::vector<FoundFile> DataOutputs::due(Duration settled) const {
   std::vector<SkippedFile> ignored;
   std::vector<FoundFile> files = walk(true, ignored);
   const int64_t now = SystemClock().now().micros;
-  std::erase_if(
-      files, [&](const FoundFile& file) { return file.stamp.modified_nanos / 1000 + settled.count() > now; });
+  std::erase_if(files, [&](const FoundFile& file) {
+    return has(refused_, file) || file.stamp.modified_nanos / 1000 + settled.count() > now;
+  });
   return files;
 }
 
 Status DataOutputs::keep(const std::vector<FoundFile>& files) {
-  std::vector<SkippedFile> ignored;
+  std::vector<SkippedFile> skipped;
   for (size_t at = 0; at < files.size(); at += kSlice)
-    SLIPWAY_TRY(keep_slice(std::span(files).subspan(at, std::min(kSlice, files.size() - at)), ignored));
+    SLIPWAY_TRY(keep_slice(std::span(files).subspan(at, std::min(kSlice, files.size() - at)), skipped));
+  for (const SkippedFile& file : skipped)
+    log_info("agent.output_later",
+             {{"attempt", to_text(order_.key)}, {"file", file.path}, {"why", file.why}});
   return {};
 }
 
 Status DataOutputs::keep_all() {
+  lost_.clear();
   std::vector<SkippedFile> skipped;
   const std::vector<FoundFile> files = walk(false, skipped);
   for (size_t at = 0; at < files.size(); at += kSlice)
@@ -95,14 +103,16 @@ Status DataOutputs::keep_slice(std::span<const FoundFile> files, std::vector<Ski
   for (const FoundFile& file : files) {
     auto one = hash_output(folder_.get(), file.path);
     if (one) hashed.push_back(std::move(*one));
-    if (!one) skipped.push_back({file.path, one.error().message});
+    if (!one) lose(file, one.error(), skipped);
   }
   OutputUploader uploader(server_, order_.workspace, order_.run_token, folder_.get());
   SLIPWAY_ASSIGN(const Unsent unsent, uploader.upload(hashed));
-  for (const auto& [path, error] : unsent) skipped.push_back({path, error.message});
   std::map<std::string, std::vector<HashedFile>> by_output;
-  for (HashedFile& file : hashed)
-    if (!unsent.contains(file.file.path)) by_output[split(file.file.path).output].push_back(std::move(file));
+  for (HashedFile& file : hashed) {
+    const auto failed = unsent.find(file.file.path);
+    if (failed != unsent.end()) lose(file.file, failed->second, skipped);
+    if (failed == unsent.end()) by_output[split(file.file.path).output].push_back(std::move(file));
+  }
   for (const auto& [output, group] : by_output) SLIPWAY_TRY(put(output, group, skipped));
   return {};
 }
@@ -116,13 +126,18 @@ Status DataOutputs::put(const std::string& output, const std::vector<HashedFile>
                     {"size", file.file.stamp.size}});
   const auto answer =
       server_.post(server_.attempt_target(order_.key, "outputs/" + output), {{"files", std::move(list)}});
-  // Refused for good, as when something else is there already: said with the run, which ends all the same.
   if (!answer && verdict(answer.error()) != Verdict::kRefused) return fail(answer.error());
   for (const HashedFile& file : files) {
-    kept_[file.file.path] = file.file.stamp;
-    if (!answer) skipped.push_back({file.file.path, answer.error().message});
+    (answer ? kept_ : refused_)[file.file.path] = file.file.stamp;
+    if (!answer) lose(file.file, answer.error(), skipped);
   }
   return {};
+}
+
+void DataOutputs::lose(const FoundFile& file, const Error& why, std::vector<SkippedFile>& skipped) {
+  skipped.push_back({file.path, why.message});
+  if (!lost_.empty()) return;
+  lost_ = fmt::format("the output '{}' could not be kept: {}", split(file.path).output, sentence(why));
 }
 
 }  // namespace slipway::node

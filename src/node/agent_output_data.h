@@ -5,7 +5,8 @@
 //  1. Mode upload: at the end. Mode mount: also during the run, as soon as a file has settled.
 //  2. A file is put into the datastore only after its bytes are stored; one that was written again goes
 //  again.
-//  3. What cannot be kept is reported with the reason, and never keeps a run from ending.
+//  3. What cannot be kept is reported with the reason and never keeps a run from ending. A file of the job's
+//  that is lost so makes it fail; links, pipes and their like are only named.
 //
 // Not thread-safe; used by one thread at a time.
 #pragma once
@@ -43,17 +44,22 @@ class DataOutputs {
   // After the end: keeps everything, and reports what it could not keep. One try; repeating goes on where it
   // broke off.
   Status keep_all();
+  // What the last keep_all has lost, as a sentence about the first of it; empty: nothing.
+  const std::string& lost() const { return lost_; }
 
  private:
   std::vector<FoundFile> walk(bool mounts_only, std::vector<SkippedFile>& skipped) const;
   Status keep_slice(std::span<const FoundFile> files, std::vector<SkippedFile>& skipped);
   Status put(const std::string& output, const std::vector<HashedFile>& files,
              std::vector<SkippedFile>& skipped);
+  void lose(const FoundFile& file, const Error& why, std::vector<SkippedFile>& skipped);
 
   ServerLink& server_;
   const AttemptOrder order_;
   UniqueFd folder_;
   std::map<std::string, FileStamp> kept_;
+  std::map<std::string, FileStamp> refused_;  // while the job ran; tried once more at the end
+  std::string lost_;
 };
 
 }  // namespace slipway::node

@@ -182,10 +182,12 @@ Result<Response> finished(Services& services, const Request& request) {
     SLIPWAY_ASSIGN(body, body_of(request, "the end of the attempt"));
   }
   bool ending = false;
+  std::string lost;
   JsonFields fields(body, "the end of the attempt");
   fields.optional("ending", ending);
+  fields.optional("lost", lost);
   SLIPWAY_TRY(fields.finish_lenient());
-  SLIPWAY_TRY(services.attempts.finished(node_of(request), key, ending));
+  SLIPWAY_TRY(services.attempts.finished(node_of(request), key, ending, lost));
   return http::json_response(json::object{});
 }
 

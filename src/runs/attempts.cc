@@ -165,7 +165,7 @@ bool Attempts::in_doubt(const NodeId& node, const AttemptKey& key, bool ending) 
   return read && suspicious && orchestrator_.may_be_ended_by_engine(key);
 }
 
-Status Attempts::finished(const NodeId& node, const AttemptKey& key, bool ending) {
+Status Attempts::finished(const NodeId& node, const AttemptKey& key, bool ending, const std::string& lost) {
   // Before the transaction: it may ask somebody else.
   const bool in_doubt = this->in_doubt(node, key, ending);
   return database_.write([&](store::Writer& writer) -> Status {
@@ -173,6 +173,7 @@ Status Attempts::finished(const NodeId& node, const AttemptKey& key, bool ending
     if (!part.exit)
       return fail(ErrorCode::kConflict,
                   fmt::format("the journal of {} has no exit record here yet", to_text(key)));
+    if (part.exit->good()) part.exit->reason = lost;
     part.state = PartState::kFinished;
     SLIPWAY_TRY(update_part(writer, part));
     SLIPWAY_ASSIGN(const auto parts, parts_of_attempt(writer, key.run, key.attempt));

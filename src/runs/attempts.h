@@ -69,9 +69,11 @@ class Attempts {
   // The node could not prepare or start its part. `ending`: because the node itself was told to end.
   Status preparation_failed(const NodeId& node, const AttemptKey& key, const std::string& reason,
                             bool ending = false);
-  // Its journal is stored to the end and its outputs are kept. Where it may have been the node's engine that
-  // ended it, the run is settled once the engine has said so.
-  Status finished(const NodeId& node, const AttemptKey& key, bool ending = false);
+  // Its journal is stored to the end and its outputs are kept, or `lost` says which are not and why: then a
+  // job that ended well has failed all the same. Where it may have been the node's engine that ended it, the
+  // run is settled once the engine has said so.
+  Status finished(const NodeId& node, const AttemptKey& key, bool ending = false,
+                  const std::string& lost = "");
 
   // Of those the agent holds, the ones it must end.
   Result<std::vector<AttemptKey>> not_wanted(const NodeId& node, const std::vector<AttemptKey>& held);

@@ -145,12 +145,13 @@ class LifeOfARun : public testing::Test {
     return bytes;
   }
 
-  void run_to_its_end(const RunId& id, int exit_code) {
+  void run_to_its_end(const RunId& id, int exit_code, const std::string& lost_by_first = "") {
     for (const Part& part : parts(id)) {
       ASSERT_TRUE(attempts_.claim(part.node, part.key));
       ASSERT_TRUE(attempts_.take_journal(part.node, part.key, 0, journal_of(exit_code)));
     }
-    for (const Part& part : parts(id)) ASSERT_TRUE(attempts_.finished(part.node, part.key));
+    for (const Part& part : parts(id))
+      ASSERT_TRUE(attempts_.finished(part.node, part.key, false, part.key.rank == 0 ? lost_by_first : ""));
   }
 
   // I7: the history leads to the state that is stored.

@@ -113,6 +113,15 @@ TEST_F(LifeOfARun, ARunOfTwoNodesStartsOnBothAndFailsWithTheFirstBadRank) {
   EXPECT_EQ(now(run.id).exit_code, 3);
 }
 
+TEST_F(LifeOfARun, ARunThatEndedWellFailsWhenOneNodeHasLostItsOutputs) {
+  const RunRecord run = submit(2);
+  bring_up(2);
+  ASSERT_TRUE(eventually([&] { return state(run.id) == RunState::kPreparing; }));
+  run_to_its_end(run.id, 0, "the output 'out' could not be kept");
+  EXPECT_EQ(state(run.id), RunState::kFailed);
+  EXPECT_EQ(now(run.id).reason, "the output 'out' could not be kept");
+}
+
 TEST_F(LifeOfARun, ALowRunGivesWayWaitsAgainAndLosesNoAttempt) {
   const RunRecord low = submit(2, "", JobPriority::kLow);
   bring_up(2);

@@ -67,10 +67,32 @@ data::Pieces pieces_of(const blobs::OpenBlob& blob) {
   };
 }
 
+// A dataset that was asked for and is not there has a reason that the run's record tells.
+Status warn_of_empty_outputs(store::Writer& writer, Run& run, const std::vector<OutputRow>& rows) {
+  const size_t before = run.warnings.size();
+  for (const auto& [name, wanted] : run.job.outputs) {
+    const auto row = std::ranges::find(rows, name, &OutputRow::output);
+    if (wanted.register_as.empty() || (row != rows.end() && row->files > 0)) continue;
+    run.warnings.push_back(
+        fmt::format("nothing was written into the output '{}': the dataset '{}' has no "
+                    "new version",
+                    name, wanted.register_as));
+  }
+  return run.warnings.size() == before ? Status() : store_warnings(writer, run);
+}
+
 }  // namespace
 
 std::string output_owner(const RunId& run) {
   return fmt::format("run-output/{}", run);
+}
+
+Result<data::OpenDatastore> RunOutputs::open_for(const Run& run, const JobOutput& wanted) {
+  auto opened = datasets_.datastores().open(run.workspace, wanted.datastore);
+  if (opened || opened.error().code != ErrorCode::kNotFound) return opened;
+  // It was there at the submission and will not come back by itself: the node is not to ask again.
+  return fail(ErrorCode::kConflict, fmt::format("the datastore '{}' has been removed", wanted.datastore),
+              "add it again and repeat the run");
 }
 
 Status RunOutputs::place(const Run& run, const std::string& output, const std::string& folder,
@@ -78,8 +100,7 @@ Status RunOutputs::place(const Run& run, const std::string& output, const std::s
   const JobOutput& wanted = run.job.outputs.at(output);
   // A path that holds the run's id is the run's own: an earlier attempt's files make room.
   const bool overwrite = wanted.overwrite || folder.contains(run.id.str());
-  SLIPWAY_ASSIGN(const data::OpenDatastore opened,
-                 datasets_.datastores().open(run.workspace, wanted.datastore));
+  SLIPWAY_ASSIGN(const data::OpenDatastore opened, open_for(run, wanted));
   if (opened.store->kind() == data::SourceKind::kWorkspace) {
     std::vector<data::StoredFile> placed = files;
     for (data::StoredFile& file : placed) file.path = folder + "/" + file.path;
@@ -162,8 +183,9 @@ Result<StoredOutput> RunOutputs::take(const NodeId& node, const AttemptKey& key,
                       .bytes = manifest.total_bytes()};
 }
 
-Status register_outputs(store::Writer& writer, const Run& run, Timestamp now) {
+Status register_outputs(store::Writer& writer, Run& run, Timestamp now) {
   SLIPWAY_ASSIGN(const auto rows, rows_of(writer, run.id));
+  SLIPWAY_TRY(warn_of_empty_outputs(writer, run, rows));
   for (const OutputRow& row : rows) {
     if (row.dataset.empty() || row.version || row.files == 0) continue;
     SLIPWAY_ASSIGN(const Digest manifest, Digest::parse(row.manifest));

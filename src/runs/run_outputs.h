@@ -22,7 +22,8 @@ struct StoredOutput {
 
 // Puts files, whose blobs the node has uploaded, below the output's path. May be repeated, and called by each
 // node of the run: a later file of the same path wins. kConflict, naming it, when another than this run has
-// put a file there and the output does not overwrite.
+// put a file there and the output does not overwrite, or when the datastore is gone; another code that is not
+// worth a repetition when its folder cannot be written.
 class RunOutputs {
  public:
   RunOutputs(store::Database& database, blobs::BlobStore& blobs, data::Datasets& datasets)
@@ -32,6 +33,7 @@ class RunOutputs {
                             const std::vector<data::StoredFile>& files);
 
  private:
+  Result<data::OpenDatastore> open_for(const Run& run, const JobOutput& wanted);
   Status place(const Run& run, const std::string& output, const std::string& folder,
                const std::vector<data::StoredFile>& files);
   Result<data::Manifest> merged(const Run& run, const std::string& output, const std::string& folder,
@@ -42,8 +44,9 @@ class RunOutputs {
   data::Datasets& datasets_;
 };
 
-// Registers what the run's outputs ask for, in the transaction that completes it.
-Status register_outputs(store::Writer& writer, const Run& run, Timestamp now);
+// Registers what the run's outputs ask for, in the transaction that completes it. An output that was left
+// empty becomes a warning of the run.
+Status register_outputs(store::Writer& writer, Run& run, Timestamp now);
 Result<json::array> describe_outputs(store::Reader& reader, const Run& run);
 // Of the blobs that a run's outputs need until they are registered.
 std::string output_owner(const RunId& run);

@@ -46,9 +46,75 @@ def test_output_of_one_run_is_the_input_of_the_next(slipway):
     assert [use["run"] for use in shown["used_by"]] == [second]
 
 
-def test_output_that_is_in_the_way_of_another_is_said(slipway):
+def test_output_that_is_in_the_way_of_another_fails_the_run(slipway):
+    job = {"outputs": {"out": {"path": "shared", "register_as": "shared"}}}
+    slipway.completed(slipway.submit("echo 1 > $out/a.txt", **job))
+    ended = slipway.wait(slipway.submit("echo 2 > $out/a.txt", **job))
+    assert (ended["state"], ended["exit_code"]) == ("Failed", 0), ended
+    assert ended["reason"].startswith("the output 'out' could not be kept: the file 'shared/a.txt'"), ended
+    assert any(line.startswith("data/out/a.txt: ") for line in ended["skipped"]), ended
+    assert show(slipway, "shared")["version"] == 1
+
+
+def test_output_whose_folder_cannot_be_made_fails_the_run(slipway):
+    folder = slipway.folder / "results"
+    folder.mkdir()
+    (folder / "taken").write_text("a file where the output's folder would be")
+    add_datastore(slipway, "results", folder)
+    run = slipway.submit(
+        "echo one > $out/a.txt", outputs={"out": {"datastore": "results", "path": "taken/here"}}
+    )
+    ended = slipway.wait(run)
+    assert ended["state"] == "Failed", ended
+    assert "the output 'out' could not be kept: cannot open the folder taken" in ended["reason"], ended
+    assert (folder / "taken").read_text().startswith("a file")
+
+
+def test_output_whose_datastore_was_removed_fails_the_run(slipway):
+    folder = slipway.folder / "results"
+    folder.mkdir()
+    add_datastore(slipway, "results", folder)
+    go = slipway.folder / "go"
+    run = slipway.submit(
+        f"echo one > $out/a.txt; until [ -e {go} ]; do sleep 0.05; done",
+        outputs={"out": {"datastore": "results"}},
+    )
+    slipway.wait_for(run, "Running")
+    slipway.cli("datastore", "remove", "results")
+    go.touch()
+    ended = slipway.wait(run)
+    assert ended["state"] == "Failed", ended
+    assert "the datastore 'results' has been removed" in ended["reason"], ended
+
+
+def test_mounted_output_that_was_refused_while_the_job_ran_is_tried_again_at_the_end(slipway):
+    folder = slipway.folder / "results"
+    folder.mkdir()
+    (folder / "taken").write_text("in the way for now")
+    add_datastore(slipway, "results", folder)
+    go = slipway.folder / "go"
+    run = slipway.submit(
+        f"echo one > $out/a.txt; until [ -e {go} ]; do sleep 0.05; done",
+        outputs={"out": {"datastore": "results", "path": "taken", "mode": "mount"}},
+    )
+    slipway.wait_for(run, "Running")
+    refused = f"agent.output_later attempt={run}"
+    wait_until(lambda: any(refused in log.read_text() for log in slipway.home.glob("nodes/*/agent.log")), 60)
+    (folder / "taken").unlink()
+    go.touch()
+    slipway.completed(run)
+    assert (folder / "taken" / "a.txt").read_text() == "one\n"
+
+
+def test_a_failed_job_keeps_its_own_reason_when_its_output_is_lost_too(slipway):
     job = {"outputs": {"out": {"path": "shared"}}}
     slipway.completed(slipway.submit("echo 1 > $out/a.txt", **job))
-    run = slipway.submit("echo 2 > $out/a.txt", **job)
-    ended = slipway.wait(run)
-    assert "a.txt" in str(ended), ended
+    ended = slipway.wait(slipway.submit("echo 2 > $out/a.txt; exit 3", **job))
+    assert (ended["state"], ended["exit_code"]) == ("Failed", 3), ended
+    assert "could not be kept" not in ended["reason"], ended
+    assert any(line.startswith("data/out/a.txt: ") for line in ended["skipped"]), ended
+
+
+def test_an_empty_output_that_was_to_be_registered_is_said(slipway):
+    ended = slipway.completed(slipway.submit("true", outputs={"out": {"register_as": "nothing"}}))
+    assert any("nothing was written into the output 'out'" in line for line in ended["warnings"]), ended
