@@ -11,6 +11,7 @@ from .interpreters import NEWEST, OLDEST, interpreter
 # What tests need of real frameworks, by name: a Python and the packages on it. Few sets, since each costs a download.
 SETS = {
     "tensorflow": (NEWEST, "tensorflow-cpu==2.21.0", "scikit-learn", "mpi4py==4.1.2"),
+    "tensorboard": (NEWEST, "tensorboard==2.21.0"),
     "pytorch": (OLDEST, "torch==1.6.0", "pytorch-lightning==1.2.10"),
 }
 

@@ -1,26 +1,29 @@
 """TensorBoard over the ./logs of runs, also of those that still go on."""
 
+import atexit
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 from azureml._service import translated
-from azureml.exceptions import UserErrorException
+from azureml.exceptions import AzureMLException, UserErrorException
 
 __all__ = ["Tensorboard"]
 
 _EVERY = 1.0  # how often the logs of a run that goes on are brought here
-_ADDRESS = re.compile(r"(https?://[^\s()]+)")
+_ADDRESS = re.compile(r"TensorBoard \S+ at (https?://[^\s()]+)")
 _START_SECONDS = 180.0  # it imports TensorFlow first, on a machine that may be busy
 
 
 class Tensorboard:
-    """`Tensorboard([run]).start()` gives the address; `stop()` ends it and removes what it brought here."""
+    """`Tensorboard([run]).start()` gives the address; `stop()`, or the end of the program that started it, ends it and
+    removes what it brought here."""
 
     def __init__(self, runs, local_root=None, port=6006):
         self._runs = list(runs) if isinstance(runs, (list, tuple)) else [runs]
@@ -41,14 +44,22 @@ class Tensorboard:
             self._root, self._own_root = tempfile.mkdtemp(prefix="tensorboard-"), True
         os.makedirs(self._root, exist_ok=True)
         self._stopped.clear()
+        atexit.register(self.stop)
         for run in self._runs:
-            fetch_logs(run, os.path.join(self._root, run.id), {})
-            reader = threading.Thread(target=self._follow, args=(run,), daemon=True)
+            sizes = {}
+            fetch_logs(run, os.path.join(self._root, run.id), sizes)
+            reader = threading.Thread(target=self._follow, args=(run, sizes), daemon=True)
             reader.start()
             self._readers.append(reader)
         command = [*program, "--logdir", self._root, "--port", str(self._port), "--host", "127.0.0.1"]
+        # In a group of its own, since it starts a process that reads the files: both are ended together.
         self._process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            universal_newlines=True,
+            start_new_session=True,
         )
         address = self._address()
         print(address)
@@ -64,17 +75,18 @@ class Tensorboard:
         ready = threading.Event()
         said = []
 
-        def read():
-            for line in self._process.stdout:
-                said.append(line)
-                del said[:-20]
-                match = _ADDRESS.search(line) if "TensorBoard" in line else None
-                if match and not found:
-                    found.append(match.group(1))
-                    ready.set()
+        def read(output):
+            with output:
+                for line in output:
+                    said.append(line)
+                    del said[:-20]
+                    match = _ADDRESS.search(line)
+                    if match and not found:
+                        found.append(match.group(1))
+                        ready.set()
             ready.set()
 
-        threading.Thread(target=read, daemon=True).start()
+        threading.Thread(target=read, args=(self._process.stdout,), daemon=True).start()
         ready.wait(_START_SECONDS)
         if not found:
             self.stop()
@@ -83,27 +95,26 @@ class Tensorboard:
             )
         return found[0]
 
-    def _follow(self, run):
-        sizes = {}
-        while not self._stopped.wait(_EVERY):
-            from slipway.errors import SlipwayError
-
-            try:
-                fetch_logs(run, os.path.join(self._root, run.id), sizes)
-                if run._slipway_run.refresh().document["state"] in ("Completed", "Failed", "Canceled"):
-                    fetch_logs(run, os.path.join(self._root, run.id), sizes)
-                    return
-            except SlipwayError:
-                time.sleep(_EVERY)  # the server is away for the moment
+    def _follow(self, run, sizes):
+        folder = os.path.join(self._root, run.id)
+        ended = False
+        while not ended and not self._stopped.wait(_EVERY):
+            # A server that is away for the moment is asked again. What a run has left is fetched after its end.
+            with contextlib.suppress(AzureMLException):
+                with translated():
+                    state = run._slipway_run.refresh().document["state"]
+                fetch_logs(run, folder, sizes)
+                ended = state in ("Completed", "Failed", "Canceled")
 
     def stop(self):
+        atexit.unregister(self.stop)
         self._stopped.set()
         if self._process is not None:
-            self._process.terminate()
+            self._signal(signal.SIGTERM)
             try:
                 self._process.wait(10)
             except subprocess.TimeoutExpired:
-                self._process.kill()
+                self._signal(signal.SIGKILL)
                 self._process.wait()
             self._process = None
         for reader in self._readers:
@@ -112,6 +123,10 @@ class Tensorboard:
         if self._own_root and self._root:
             shutil.rmtree(self._root, ignore_errors=True)
             self._root, self._own_root = None, False
+
+    def _signal(self, number):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
 
 
 def _program():
