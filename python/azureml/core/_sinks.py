@@ -34,12 +34,10 @@ class JobSink(SlipwaySink):
 
     def __init__(self):
         import slipway
+        from slipway import _injob
 
         super().__init__(lambda: slipway)
-        self._log = slipway.log
-
-    def number(self, name, value, step):
-        self._log({name: value}, step=step)
+        self.number = _injob.log_number
 
 
 class PrintSink:
