@@ -1,19 +1,16 @@
 """Clusters: nodes of one size with limits on their number, which come when runs wait and go when they are idle."""
 
 import time
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, List, Optional
 from urllib.parse import quote
 
 from . import _html
 from ._connection import check_name
 from ._http import Json
 from ._job import memory_bytes
-from ._named import Named
+from ._named import Collection, Named
 from ._snapshot import size_text
 from .errors import TimedOutError
-
-if TYPE_CHECKING:
-    from ._workspace import Workspace
 
 POLL_SECONDS = 0.5
 
@@ -22,9 +19,7 @@ class Cluster(Named):
     """An elastic cluster; from `ws.compute`."""
 
     def _path(self, below: str = "") -> str:
-        return self._workspace.transport.connection.in_workspace(
-            "/compute/" + quote(self.name, safe="") + below
-        )
+        return self._workspace.path("/compute/" + quote(self.name, safe="") + below)
 
     def refresh(self) -> "Cluster":
         self._document = self._workspace.transport.get(self._path())
@@ -104,23 +99,11 @@ def cluster_table(clusters: List[Cluster]) -> str:
     return _html.table(("Cluster", "Nodes", "Size", "Now", "Waiting runs"), rows)
 
 
-class Clusters:
+class Clusters(Collection[Cluster]):
     """The clusters of a workspace: `ws.compute["cpu"]`, `ws.compute.create("cpu", max_nodes=4)`, `list(ws.compute)`."""
 
-    def __init__(self, workspace: "Workspace") -> None:
-        self._workspace = workspace
-
-    def _path(self, below: str = "") -> str:
-        return self._workspace.transport.connection.in_workspace("/compute" + below)
-
-    def __getitem__(self, name: str) -> Cluster:
-        return Cluster(self._workspace, self._workspace.transport.get(self._path("/" + quote(name, safe=""))))
-
-    def __iter__(self) -> Iterator[Cluster]:
-        return iter(self.list())
-
-    def list(self) -> List[Cluster]:
-        return [Cluster(self._workspace, item) for item in self._workspace.transport.items(self._path())]
+    _kind = Cluster
+    _folder = "/compute"
 
     def create(
         self,
@@ -134,7 +117,7 @@ class Clusters:
         priority: Optional[str] = None,
     ) -> Cluster:
         """`cpus`, `memory` (GiB, or "4G") and `gpus` are the size of each node; left out, a share of the machine."""
-        check_name(name, "cluster")
+        check_name(name, "a cluster")
         wanted: Dict[str, Any] = {"name": name, "min_nodes": min_nodes, "max_nodes": max_nodes}
         wanted.update(_given(idle_seconds=idle_seconds, cpus=cpus, gpus=gpus, priority=priority))
         if memory is not None:

@@ -1,18 +1,15 @@
 """Datastores: places where files are."""
 
 import os
-from typing import TYPE_CHECKING, Any, Iterator, List, Mapping, NamedTuple, Optional
+from typing import Any, List, Mapping, NamedTuple, Optional
 from urllib.parse import quote
 
 from . import _html
 from ._http import query_text
-from ._named import Named
+from ._named import Collection, Named
 from ._snapshot import Entry, hash_file, take_snapshot
 from ._transfer import RemoteFile, Uploader, check_path, download_files
 from .errors import InvalidArgumentError, NotFoundError
-
-if TYPE_CHECKING:
-    from ._workspace import Workspace
 
 FILES_AT_ONCE = 5000
 
@@ -117,22 +114,11 @@ class Datastore(Named):
         return f"Datastore({self.name!r}, {self._document['kind']})"
 
 
-class Datastores:
+class Datastores(Collection[Datastore]):
     """The datastores of a workspace: `ws.datastores["images"]`, `ws.datastores.add("images", path="/srv/images")`."""
 
-    def __init__(self, workspace: "Workspace") -> None:
-        self._workspace = workspace
-
-    def __getitem__(self, name: str) -> Datastore:
-        path = self._workspace.path("/datastores/" + quote(name, safe=""))
-        return Datastore(self._workspace, self._workspace.transport.get(path))
-
-    def __iter__(self) -> Iterator[Datastore]:
-        return iter(self.list())
-
-    def list(self) -> "List[Datastore]":
-        items = self._workspace.transport.items(self._workspace.path("/datastores"))
-        return [Datastore(self._workspace, item) for item in items]
+    _kind = Datastore
+    _folder = "/datastores"
 
     def default(self) -> Datastore:
         """The one that is meant when none is named."""
@@ -155,8 +141,7 @@ class Datastores:
             "description": description or None,
         }
         made = {key: value for key, value in body.items() if value is not None}
-        target = self._workspace.path("/datastores")
-        return Datastore(self._workspace, self._workspace.transport.create(target, made))
+        return Datastore(self._workspace, self._workspace.transport.create(self._path(), made))
 
     def __repr__(self) -> str:
         return f"Datastores({[store.name for store in self.list()]})"

@@ -2,11 +2,11 @@
 
 import os
 
-from azureml._filters import has_all
 from azureml._service import translated
 from azureml._support import no_effect, refused, reject_unknown, without_effect
 from azureml.core._run_files import RunFiles
 from azureml.core._run_logging import RunLogging
+from azureml.core._run_search import filtered, rehydrated
 from azureml.core._run_states import RUNNING_STATES, RunStatus
 from azureml.exceptions import RunEnvironmentException, UserErrorException
 
@@ -143,14 +143,14 @@ class Run(RunLogging, RunFiles):
 
         with translated(UserErrorException):
             found = workspace._slipway.run(run_id)
-        return _rehydrated(Experiment(workspace, found.experiment, _create_in_cloud=False), found)
+        return rehydrated(Experiment(workspace, found.experiment, _create_in_cloud=False), found)
 
     @staticmethod
     def list(experiment, type=None, tags=None, properties=None, status=None, include_children=False,
              _rehydrate_runs=True):  # fmt: skip
         with translated():
             found = experiment.workspace._slipway.runs(experiment=experiment.name)
-        return _filtered(experiment, found, type, tags, properties, status, include_children)
+        return filtered(experiment, found, type, tags, properties, status, include_children)
 
     @staticmethod
     def list_by_compute(compute, type=None, tags=None, properties=None, status=None):
@@ -162,7 +162,7 @@ class Run(RunLogging, RunFiles):
         runs = [run for run in found if run.job.get("compute") == compute.name]
         for run in runs:
             experiment = Experiment(compute.workspace, run.experiment, _create_in_cloud=False)
-            yield from _filtered(experiment, [run], type, tags, properties, wanted, True)
+            yield from filtered(experiment, [run], type, tags, properties, wanted, True)
 
     @classmethod
     @without_effect(used_for_context_manager="nothing has to be begun for it")
@@ -314,7 +314,7 @@ class Run(RunLogging, RunFiles):
         from azureml.core import _children
 
         found = _children.of(self, recursive)
-        return _filtered(self.experiment, found, type, tags, properties, status, True)
+        return filtered(self.experiment, found, type, tags, properties, status, True)
 
     def submit_child(self, config, tags=None, **kwargs):
         from azureml.core import _submission
@@ -380,27 +380,3 @@ class Run(RunLogging, RunFiles):
 
 def get_run(experiment, run_id, rehydrate=True):
     return Run.get(experiment.workspace, run_id)
-
-
-def _rehydrated(experiment, found):
-    from azureml.core.script_run import ScriptRun
-
-    kind = ScriptRun if found.job.get("command") else Run
-    return kind(experiment, found.id, _slipway_run=found)
-
-
-def _filtered(experiment, found, type, tags, properties, status, include_children):
-    statuses = [status] if isinstance(status, str) else status
-    for run in found:
-        record = run.document
-        if record.get("parent") and not include_children:
-            continue
-        if statuses and record["state"] not in statuses:
-            continue
-        if not has_all(record.get("tags") or {}, tags) or not has_all(
-            record.get("properties") or {}, properties
-        ):
-            continue
-        made = _rehydrated(experiment, run)
-        if type is None or type == ("azureml.scriptrun" if record.get("job", {}).get("command") else None):
-            yield made
