@@ -19,7 +19,7 @@ build:           ## the release program at build/release/slipway
 install: build   ## into PREFIX (default /usr/local)
 	cmake --install build/release --prefix "$(DESTDIR)$(PREFIX)"
 
-wheel: build     ## dist/slipway-...whl: the Python package with the program in it
+wheel: build     ## dist/*.whl: slipway with the program in it, and slipway-azureml
 	@python3 python/build_wheels.py --out dist --binary build/release/slipway
 
 test:            ## every test; what .ci/run calls

@@ -3,7 +3,7 @@
 
   build_wheels.py --out DIR                    the pure wheels, which run on any machine
   build_wheels.py --out DIR --embed FILE.cc    the same, and a C++ source that holds them (src/bundle)
-  build_wheels.py --out DIR --binary PROGRAM   the wheel of `slipway` that brings the program along
+  build_wheels.py --out DIR --binary PROGRAM   the same, but the wheel of `slipway` brings the program along
 
 The same sources give the same bytes: files in the order of their names, one fixed time, no machine's own facts.
 """
@@ -178,21 +178,16 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     version = project_version()
 
-    if options.binary:
-        program = options.binary.read_bytes()
-        major, minor = glibc_of(program)
-        tag = f"py3-none-manylinux_{major}_{minor}_{platform.machine()}"
-        wheel = write_wheel(
-            options.out, "slipway", version, tag, package_files("slipway"), {"slipway": program}
-        )
-        print(wheel)
-        return
     wheels, files = [], {}
     for name, about in DISTRIBUTIONS.items():
         found = package_files(about["package"])
-        if found:
-            wheels.append(write_wheel(options.out, name, version, "py3-none-any", found))
-            files.update(found)
+        tag, scripts = "py3-none-any", None
+        if options.binary and name == "slipway":
+            program = options.binary.read_bytes()
+            major, minor = glibc_of(program)
+            tag, scripts = f"py3-none-manylinux_{major}_{minor}_{platform.machine()}", {"slipway": program}
+        wheels.append(write_wheel(options.out, name, version, tag, found, scripts))
+        files.update(found)
     if options.embed:
         options.embed.write_text(embedded(wheels, files))
     else:

@@ -22,7 +22,7 @@ def translated(kind=ServiceException, missing=None):
     except errors.SlipwayError as error:
         if isinstance(error, (errors.UnauthenticatedError, errors.PermissionDeniedError)):
             chosen = AuthenticationException
-        elif isinstance(error, errors.UnreachableError):
+        elif isinstance(error, errors.UnreachableError) and error.status is None:  # else: said by the server
             chosen = DiscoveryUrlNotFoundException
         elif isinstance(error, errors.NotFoundError):
             chosen = missing or kind

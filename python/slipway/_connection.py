@@ -41,7 +41,7 @@ class Connection:
         return "/api/v1/workspaces/{}{}".format(quote(self.workspace, safe=""), path)
 
     def with_workspace(self, workspace: str) -> "Connection":
-        check_name(workspace, "workspace")
+        check_name(workspace, "a workspace")
         return Connection(self.url, self.token, workspace, self.ca_file, self.home, self.from_home)
 
     def look_again(self) -> bool:
@@ -56,7 +56,7 @@ class Connection:
 def check_name(name: str, what: str) -> None:
     if not isinstance(name, str) or not _NAME.match(name) or len(name) > 64:
         raise InvalidArgumentError(
-            f"{name!r} is not a name for a {what}",
+            f"{name!r} is not a name for {what}",
             next="use letters, digits, '.', '_' and '-', beginning with a letter or digit; 64 at most",
         )
 
@@ -106,7 +106,7 @@ def find_connection(
         with contextlib.suppress(InvalidArgumentError):
             found_token = _read_token(os.path.join(home, "token"))
     if found_workspace:
-        check_name(found_workspace, "workspace")
+        check_name(found_workspace, "a workspace")
     ca = ca_file or os.environ.get("SLIPWAY_CA_FILE", "")
     return Connection(found_url, found_token, found_workspace or "default", ca, home, from_home)
 

@@ -114,9 +114,13 @@ def command_of(
 
 def check_script(source: str, script: str) -> None:
     """Says it here rather than in the run's log."""
-    path = os.path.join(os.path.expanduser(source), script)
-    if os.path.isabs(script) or not os.path.exists(path):
+    folder = os.path.abspath(os.path.expanduser(source))
+    if not os.path.isdir(folder):
         raise NotFoundError(
-            f"there is no script {script!r} in the source folder {os.path.abspath(source)}",
+            f"there is no source folder {folder}", next="source=... names the one that is sent"
+        )
+    if os.path.isabs(script) or not os.path.exists(os.path.join(folder, script)):
+        raise NotFoundError(
+            f"there is no script {script!r} in the source folder {folder}",
             next="name it relative to that folder; source=... names another one",
         )

@@ -109,7 +109,7 @@ class Workspace:
         places = Places(inputs, outputs)
         words = command_of(script, args, command, places)
         job: Json = {"command": words, "experiment": experiment, "nodes": nodes}
-        check_name(experiment, "experiment")
+        check_name(experiment, "an experiment")
         if script is not None and source is not None:
             check_script(source, script)
         optional: Dict[str, Any] = {
@@ -168,7 +168,7 @@ class Workspace:
             with ws.start_run("digits") as run:
                 run.log(loss=0.5, step=1)
         """
-        check_name(experiment, "experiment")
+        check_name(experiment, "an experiment")
         wanted: Json = {
             "experiment": experiment,
             "tags": texts(tags or {}),
@@ -208,7 +208,7 @@ class Workspace:
         return Runs(Run(self, document) for document in documents)
 
     def experiment(self, name: str) -> Experiment:
-        check_name(name, "experiment")
+        check_name(name, "an experiment")
         return Experiment(self, name)
 
     def experiments(self) -> Experiments:
@@ -291,7 +291,7 @@ def create_workspace(
     name: str, description: str = "", exist_ok: bool = False, **connection: Any
 ) -> Workspace:
     """Creates a workspace; takes the keyword arguments of `workspace` that say where the server is."""
-    check_name(name, "workspace")
+    check_name(name, "a workspace")
     made = Workspace(find_connection(name, **connection))
     if exist_ok:
         try:

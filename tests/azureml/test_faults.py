@@ -5,6 +5,7 @@ import threading
 import time
 
 import pytest
+from azureml._service import translated
 from azureml.core import Experiment, Workspace
 from azureml.core._run_watch import stream
 from azureml.core.compute import AmlCompute, ComputeTarget
@@ -15,6 +16,7 @@ from azureml.exceptions import (
     UserErrorException,
     WorkspaceException,
 )
+from slipway import errors
 
 STEADY = """
 import os, time
@@ -64,6 +66,15 @@ def test_no_server_is_said_at_once(here, monkeypatch):
     monkeypatch.setenv("SLIPWAY_URL", "http://127.0.0.1:9")
     with pytest.raises(DiscoveryUrlNotFoundException, match="slipway up"):
         Workspace.get("default")
+
+
+def test_an_address_of_data_that_does_not_answer_is_not_taken_for_a_missing_server():
+    said = errors.from_answer(
+        502, {"error": {"code": "unreachable", "message": "http://h/a.gz cannot be reached"}}
+    )
+    with pytest.raises(UserErrorException, match="cannot be reached"):
+        with translated(UserErrorException):
+            raise said
 
 
 def test_a_configuration_of_azure_makes_its_workspace_once(here):

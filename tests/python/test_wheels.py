@@ -62,12 +62,13 @@ def test_program_holds_the_wheels_of_this_tree(tmp_path):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """A bare venv into which the wheel with the program was installed."""
+    """A bare venv into which the wheel with the program was installed, and its companion."""
     folder = tmp_path_factory.mktemp("installed")
-    (wheel,) = build(folder / "dist", "--binary", RELEASE)
-    assert "-manylinux_2_" in wheel.name
+    wheels = build(folder / "dist", "--binary", RELEASE)
+    assert [wheel.name.split("-")[0] for wheel in wheels] == ["slipway", "slipway_azureml"]
+    assert "-manylinux_2_" in wheels[0].name
     tools = bare_venv(folder / "venv")
-    pip(tools, "install", "--no-index", wheel)
+    pip(tools, "install", "--no-index", *wheels)
     return tools
 
 
@@ -82,12 +83,19 @@ def test_wheel_in_a_bare_venv_starts_a_server_that_runs_a_script(installed, tmp_
             f"run = slipway.workspace(home={str(server.home)!r}).submit({script.name!r}, source={str(tmp_path)!r})\n"
             "run.follow()\n"
             "print(run.metrics())\n"
+            "from azureml.core import Run, Workspace\n"
+            "print(Run.get(Workspace.get('default'), run.id).get_metrics())\n"
         )
         done = subprocess.run(
-            [installed / "python", "-c", program], capture_output=True, text=True, timeout=60, cwd=tmp_path
+            [installed / "python", "-c", program],
+            env={**server.env, "SLIPWAY_HOME": str(server.home)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            cwd=tmp_path,
         )
         assert done.returncode == 0, done.stderr
-        assert "trained\n" in done.stdout and "{'loss': 0.5}" in done.stdout
+        assert "trained\n" in done.stdout and done.stdout.count("{'loss': 0.5}") == 2
         version = subprocess.run(
             [installed / "python", "-m", "slipway", "--version"], capture_output=True, text=True, check=True
         )
@@ -107,7 +115,8 @@ def test_uninstalling_leaves_nothing(installed):
         and "License: Apache-2.0" in show.stdout
         and "Requires: \n" in show.stdout
     )
-    pip(installed, "uninstall", "-y", "slipway")
+    pip(installed, "uninstall", "-y", "slipway", "slipway-azureml")
     assert not os.path.exists(installed / "slipway")
+    assert not list(installed.parent.glob("lib/*/site-packages/azureml*"))
     pip(installed, "install", "--no-index", *build(installed.parent.parent / "pure")[:1])
     subprocess.run([installed / "python", "-c", "import slipway; slipway.Run"], check=True)
