@@ -91,9 +91,11 @@ Result<std::vector<StoredLock>> current_locks(store::Reader& reader, const Works
 }
 
 Result<std::optional<StoredLock>> lock_of_digest(store::Reader& reader, const WorkspaceName& workspace,
-                                                 const std::string& key, const std::string& digest) {
-  SLIPWAY_ASSIGN(auto found, select(reader, "workspace = ? AND key = ? AND digest = ? LIMIT 1",
-                                    {workspace, key, digest}));
+                                                 const std::string& key, const std::string& digest,
+                                                 const std::string& platform) {
+  SLIPWAY_ASSIGN(auto found,
+                 select(reader, "workspace = ? AND key = ? AND digest = ? ORDER BY platform = ? DESC LIMIT 1",
+                        {workspace, key, digest, platform}));
   if (found.empty()) return std::optional<StoredLock>();
   return std::optional(std::move(found.front()));
 }

@@ -34,9 +34,10 @@ Result<StoredLock> take_lock(store::Writer& writer, const WorkspaceName& workspa
 // The current ones of all platforms, newest first.
 Result<std::vector<StoredLock>> current_locks(store::Reader& reader, const WorkspaceName& workspace,
                                               const std::string& key);
-// One that is or was current.
+// One that is or was current; where several platforms have come to the same, that of `platform`.
 Result<std::optional<StoredLock>> lock_of_digest(store::Reader& reader, const WorkspaceName& workspace,
-                                                 const std::string& key, const std::string& digest);
+                                                 const std::string& key, const std::string& digest,
+                                                 const std::string& platform = "");
 // The next build resolves anew. The number of locks that were current.
 Result<int64_t> forget_locks(store::Writer& writer, const WorkspaceName& workspace, const std::string& key);
 

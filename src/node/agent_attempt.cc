@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "data/mount/attach.h"
+#include "environments/build/lock.h"
 #include "journal/writer.h"
 #include "launch/plan.h"
 #include "node/agent_preparation.h"
@@ -86,7 +87,8 @@ HeldAttempt::Step HeldAttempt::prepare_and_start() {
 
 HeldAttempt::Step HeldAttempt::claim() {
   const Status claimed = signals_.insist([this]() -> Status {
-    auto answer = site_.server.post(site_.server.attempt_target(key_, "claim"), {});
+    auto answer = site_.server.post(site_.server.attempt_target(key_, "claim"),
+                                    {{"platform", environments::platform()}});
     if (!answer && answer.error().code == ErrorCode::kNotFound)
       return fail(ErrorCode::kStale, answer.error().message);
     if (!answer) return fail(std::move(answer).error());

@@ -90,7 +90,15 @@ Result<Response> heartbeat(Services& services, const Request& request) {
 
 Result<Response> claim(Services& services, const Request& request) {
   SLIPWAY_ASSIGN(const AttemptKey key, attempt_of(request));
-  SLIPWAY_ASSIGN(const AttemptOrder order, services.attempts.claim(node_of(request), key));
+  json::object body;
+  if (!request.body.empty()) {
+    SLIPWAY_ASSIGN(body, body_of(request, "the claim"));
+  }
+  std::string platform;
+  JsonFields fields(body, "the claim");
+  fields.optional("platform", platform);
+  SLIPWAY_TRY(fields.finish_lenient());
+  SLIPWAY_ASSIGN(const AttemptOrder order, services.attempts.claim(node_of(request), key, platform));
   return http::json_response(to_json(order));
 }
 

@@ -35,7 +35,7 @@ Attempts::Attempts(store::Database& database, Orchestrator& orchestrator, comput
       clock_(clock),
       log_quota_bytes_(log_quota_bytes) {}
 
-Result<AttemptOrder> Attempts::claim(const NodeId& node, const AttemptKey& key) {
+Result<AttemptOrder> Attempts::claim(const NodeId& node, const AttemptKey& key, const std::string& platform) {
   AttemptOrder order;
   SLIPWAY_TRY(database_.write([&](store::Writer& writer) -> Status {
     SLIPWAY_ASSIGN(Part part, load_open_part(writer, node, key));
@@ -45,7 +45,7 @@ Result<AttemptOrder> Attempts::claim(const NodeId& node, const AttemptKey& key) 
       SLIPWAY_TRY(update_part(writer, part));
     }
     SLIPWAY_ASSIGN(const auto parts, parts_of_attempt(writer, key.run, key.attempt));
-    SLIPWAY_ASSIGN(EnvironmentOrder environment, environment_order(writer, run));
+    SLIPWAY_ASSIGN(EnvironmentOrder environment, environment_order(writer, run, platform));
     order = {.key = key,
              .workspace = run.workspace,
              .job = run.job,

@@ -43,8 +43,8 @@ class Attempts {
   void complete_orders(Completion completion) { completion_ = std::move(completion); }
 
   // The order for a part that this node is to start; mints the run's token. May be repeated until it has
-  // started.
-  Result<AttemptOrder> claim(const NodeId& node, const AttemptKey& key);
+  // started. `platform` is the node's, such as "linux-x86_64".
+  Result<AttemptOrder> claim(const NodeId& node, const AttemptKey& key, const std::string& platform = "");
 
   // Takes whole records of the journal from `offset` on, and answers how far the journal is stored now.
   // Repeated bytes do nothing; kConflict when `offset` lies beyond what is stored.

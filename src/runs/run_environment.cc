@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 
 namespace slipway::runs {
@@ -130,21 +132,26 @@ Status store_run_environment(store::Writer& writer, const Run& run, const enviro
                     {run.seq, json::serialize(asked_json(environment))});
 }
 
-Result<EnvironmentOrder> environment_order(store::Reader& reader, const Run& run) {
+Result<EnvironmentOrder> environment_order(store::Reader& reader, const Run& run,
+                                           const std::string& platform) {
   SLIPWAY_ASSIGN(const auto asked, load_run_environment(reader, run));
   if (!asked) return EnvironmentOrder{};
-  SLIPWAY_ASSIGN(const auto resolved, resolve_for(reader, run.workspace, asked->reference, &*asked));
-  std::string lock;
+  SLIPWAY_ASSIGN(auto resolved, resolve_for(reader, run.workspace, asked->reference, &*asked));
+  const auto holds = [&](const environments::StoredLock& lock) {
+    return platform.empty() || lock.platform == platform;
+  };
   if (!asked->pinned_lock.empty()) {
-    SLIPWAY_ASSIGN(const auto pinned,
-                   environments::lock_of_digest(reader, run.workspace, asked->key, asked->pinned_lock));
-    if (pinned) lock = pinned->text;
+    SLIPWAY_ASSIGN(const auto pinned, environments::lock_of_digest(reader, run.workspace, asked->key,
+                                                                   asked->pinned_lock, platform));
+    if (pinned && holds(*pinned)) return environments::order_for(resolved, pinned->text);
+    if (pinned)
+      resolved.note +=
+          fmt::format("{}the lock of the run that this one repeats is for {}, and this node is {}",
+                      resolved.note.empty() ? "" : "; ", pinned->platform, platform);
   }
-  if (lock.empty()) {
-    SLIPWAY_ASSIGN(const auto current, environments::current_locks(reader, run.workspace, asked->key));
-    if (!current.empty()) lock = current.front().text;
-  }
-  return environments::order_for(resolved, std::move(lock));
+  SLIPWAY_ASSIGN(const auto current, environments::current_locks(reader, run.workspace, asked->key));
+  const auto found = std::ranges::find_if(current, holds);
+  return environments::order_for(resolved, found == current.end() ? "" : found->text);
 }
 
 Status take_environment_report(store::Writer& writer, const Run& run, int rank, const json::object& report) {

@@ -33,8 +33,10 @@ std::string lock_of(const RunEnvironment& environment);
 Status store_run_environment(store::Writer& writer, const Run& run, const environments::Resolved& resolved,
                              const std::string& pinned_lock);
 
-// The order's part for an attempt that is claimed now, with the lock that other runs may have made meanwhile.
-Result<EnvironmentOrder> environment_order(store::Reader& reader, const Run& run);
+// The order's part for an attempt that is claimed now, with the lock that other runs may have made meanwhile
+// on the node's platform; empty, of a node that does not say what it is: on any.
+Result<EnvironmentOrder> environment_order(store::Reader& reader, const Run& run,
+                                           const std::string& platform);
 
 // What a node says about its part; the one of rank 0 stands in the record. kInvalidArgument.
 Status take_environment_report(store::Writer& writer, const Run& run, int rank, const json::object& report);

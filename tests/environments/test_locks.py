@@ -1,8 +1,12 @@
 """Locks of environments that were really built: shown, compared, renewed, repeated and pruned."""
 
+import contextlib
+import ctypes
 import time
 
 from support.server import W
+
+PER_LINUX32 = 8
 
 
 def create(slipway, name, *packages):
@@ -110,3 +114,43 @@ def test_builds_that_no_run_has_are_pruned(building):
     assert building.cli_json("env", "builds")["items"] == []
     building.cli("env", "build", "mine", timeout=120)
     assert len(building.cli_json("env", "builds")["items"]) == 1
+
+
+@contextlib.contextmanager
+def another_processor():
+    """What is started meanwhile is told that this machine is a 32-bit one, as `setarch i686` does it."""
+    system = ctypes.CDLL(None)
+    before = system.personality(PER_LINUX32)
+    assert before != -1
+    try:
+        yield
+    finally:
+        system.personality(before)
+
+
+def test_a_lock_of_another_platform_is_not_used(building, index):
+    create(building, "mine", "pinned")
+    script = ("python", "-c", "import pinned; print(pinned.__version__)")
+    first = building.submit(*script, environment="mine")
+    assert pinned_version(building, first) == "2.0"
+
+    index.add("pinned", "3.0")
+    building.down()
+    with another_processor():
+        building.up()
+    there = building.submit(*script, environment="mine")
+    assert pinned_version(building, there) == "3.0", "resolved for that platform, and not for the other"
+    again = building.submit(*script, environment="mine")
+    assert pinned_version(building, again) == "3.0"
+    digests = {building.run(run)["environment"]["lock_digest"] for run in (there, again)}
+    assert len(digests) == 1, "a platform's lock holds on it"
+    repeated = building.cli_json("run", "rerun", first)["id"]
+    assert pinned_version(building, repeated) == "3.0"
+    said = building.log(repeated, "system_logs/environment.txt").decode()
+    assert "is for linux-x86_64, and this node is linux-i686" in said, said
+
+    building.down()
+    building.up()
+    assert pinned_version(building, building.submit(*script, environment="mine")) == "2.0"
+    locks = building.api("GET", f"{W}/environments/mine/locks")["items"]
+    assert {lock["platform"] for lock in locks} == {"linux-x86_64", "linux-i686"}
