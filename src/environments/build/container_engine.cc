@@ -117,10 +117,14 @@ Result<ImageFacts> ContainerEngine::have(const std::string& image, const Worksho
   if (auto here = inspect(image, workshop); here || here.error().code != ErrorCode::kNotFound) return here;
   workshop.log(fmt::format("fetching the image {} with {}", image, name_));
   SLIPWAY_ASSIGN(const ProgramEnd end, workshop.run(call({"pull", "--quiet", image}, workshop)));
-  if (!end.good())
-    return fail(ErrorCode::kNotFound, fmt::format("the image {} cannot be had: {}", image, reason_of(end)),
-                fmt::format("check its name, and that this machine may fetch it: {} pull {}", name_, image));
-  return inspect(image, workshop);
+  if (end.good()) return inspect(image, workshop);
+  const std::string reason = reason_of(end);
+  const std::string next =
+      reason.contains("unauthorized")
+          ? fmt::format("log in on the node, as the user its agent runs as: {} login {}", name_,
+                        image.substr(0, image.find('/')))
+          : fmt::format("check its name, and that this machine may fetch it: {} pull {}", name_, image);
+  return fail(ErrorCode::kNotFound, fmt::format("the image {} cannot be had: {}", image, reason), next);
 }
 
 Result<ImageFacts> ContainerEngine::build(const std::string& dockerfile, const std::string& tag,
