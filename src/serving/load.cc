@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "serving/conversion/conversion.h"
 #include "serving/conversion/optimise.h"
+#include "serving/libtorch/libtorch.h"
 #include "serving/model_files.h"
 #include "serving/runtimes/external_runtime.h"
 #include "serving/runtimes/onnx_runtime.h"
@@ -142,8 +143,19 @@ Result<std::unique_ptr<Model>> load_entry(const ModelFiles& files, const LoadOpt
   return start_workers(order);
 }
 
+// TorchScript runs in this process where it can. Other programs are their maker's machine code, which has no
+// place here, or what libtorch cannot run without Python.
 Result<std::unique_ptr<Model>> load_torch(const std::filesystem::path& path, const LoadOptions& options) {
   SLIPWAY_ASSIGN(const TorchContent content, inspect_torch_file(path));
+  if (content == TorchContent::kScript) {
+    auto model = load_with_libtorch({.path = path,
+                                     .search = options.search,
+                                     .converted = options.converted,
+                                     .threads = options.threads,
+                                     .instances = options.instances});
+    if (model) return model;
+    log_warning("serving.not_in_process", {{"model", path.string()}, {"error", model.error()}});
+  }
   const char* kind = content == TorchContent::kScript     ? "torchscript"
                      : content == TorchContent::kExported ? "torch-export"
                                                           : "torch-compiled";

@@ -1,8 +1,9 @@
 """Models, made once a session by the real frameworks, and the servers that most tests share."""
 
+import os
+
 import pytest
-from support import frameworks, models
-from support.interpreters import OLDEST
+from support import models
 
 
 @pytest.fixture(scope="session")
@@ -21,10 +22,18 @@ def sklearn_models(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def torch_python(tmp_path_factory):
+def torch_python(framework):
     """An interpreter with the PyTorch that the other tests have too."""
-    shared = tmp_path_factory.getbasetemp().parent / "frameworks" / "pytorch"
-    return frameworks.environment(shared, OLDEST, "torch==1.6.0", "pytorch-lightning==1.2.10")
+    return framework("pytorch")
+
+
+@pytest.fixture(scope="session")
+def torch_home(tmp_path_factory):
+    """The home of servers of TorchScript: the first one builds the runtime, for all test processes of a session."""
+    base = tmp_path_factory.getbasetemp()
+    home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "torch-home"
+    home.mkdir(exist_ok=True)
+    return home
 
 
 @pytest.fixture(scope="session")

@@ -15,9 +15,11 @@ def newest_torch(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["exported.pt2", "compiled.pt2", "traced.pt", "scripted.pt"])
-def test_programs_of_the_newest_pytorch_are_served(tmp_path_factory, newest_torch, name):
+def test_programs_of_the_newest_pytorch_are_served(tmp_path_factory, newest_torch, torch_home, name):
     folder = models.make_once(tmp_path_factory, "torch", "torch_exported", python=newest_torch)
-    with models.Service(folder / name, python=newest_torch) as service:
+    env = {"SLIPWAY_HOME": str(torch_home)}
+    with models.Service(folder / name, python=newest_torch, env=env, timeout=300) as service:
+        assert (service.about["runtime"] == "libtorch") == name.endswith(".pt"), service.log()
         shown = service.request("GET", f"/v2/models/{service.name}").json()["inputs"][0]
         answer = service.predict({"instances": HALVES}).json()["predictions"]
         assert answer[0] == pytest.approx(json.loads((folder / "network.json").read_text())[0], abs=1e-6)

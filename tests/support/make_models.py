@@ -259,6 +259,35 @@ def torch(folder):
 
     torch.jit.script(Text()).save(str(folder / "text.pt"))
 
+    class Count(torch.nn.Module):
+        """How many rows it has seen; its input is where it computes."""
+
+        def __init__(self):
+            super().__init__()
+            self.seen = torch.zeros(1)
+
+        def forward(self, x):
+            self.seen = self.seen + x.size(0)
+            return x.mul_(0).add_(self.seen), x
+
+    torch.jit.script(Count()).save(str(folder / "count.pt"))
+
+    class Named(torch.nn.Module):
+        def forward(self, x):
+            return {"twice": x * 2}
+
+    torch.jit.script(Named()).save(str(folder / "named.pt"))
+
+
+def torch_digits(folder):
+    """784-128-10, traced."""
+    import torch
+
+    torch.manual_seed(1)
+    layers = torch.nn.Linear(784, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10), torch.nn.Softmax(dim=-1)
+    traced = torch.jit.trace(torch.nn.Sequential(*layers).eval(), torch.rand(2, 784))
+    traced.save(str(folder / "digits.pt"))
+
 
 def torch_exported(folder):
     """The network of `torch` as torch.export saves it, with any number of rows; and compiled for this machine."""

@@ -153,6 +153,11 @@ std::optional<std::string> ChildProcess::ended() {
   return fmt::format("exit code {}", WEXITSTATUS(status));
 }
 
+bool is_program(const std::string& name) {
+  const std::string program = find_program(name);
+  return program.contains('/') && ::access(program.c_str(), X_OK) == 0;
+}
+
 std::vector<std::string> environment_with(const std::vector<std::string>& changes) {
   std::vector<std::string> all;
   for (char** variable = environ; *variable != nullptr; ++variable) {

@@ -46,6 +46,9 @@ class ChildProcess {
   pid_t pid_ = -1;
 };
 
+// Whether there is a program of this name in PATH, or at this path.
+bool is_program(const std::string& name);
+
 // This process's environment, with `changes` ("NAME=value") in place of or besides what is there.
 std::vector<std::string> environment_with(const std::vector<std::string>& changes);
 
