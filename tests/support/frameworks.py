@@ -3,11 +3,11 @@
 import fcntl
 import os
 import subprocess
-import sys
 from pathlib import Path
 
-from .interpreters import NEWEST, OLDEST, interpreter
+from .interpreters import NEWEST, OLDEST, ROOT, interpreter
 
+UV = ROOT / ".venv" / "bin" / "uv"
 # What tests need of real frameworks, by name: a Python and the packages on it. Few sets, since each costs a download.
 SETS = {
     "tensorflow": (NEWEST, "tensorflow-cpu==2.21.0", "scikit-learn", "mpi4py==4.1.2"),
@@ -23,10 +23,9 @@ def environment(folder: Path, version: str, *packages: str) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         python = folder / "venv" / "bin" / "python"
         if not (folder / "ready").exists():
-            uv = Path(sys.executable).parent / "uv"
-            subprocess.run([uv, "venv", "-q", "--python", interpreter(version), folder / "venv"], check=True)
+            subprocess.run([UV, "venv", "-q", "--python", interpreter(version), folder / "venv"], check=True)
             # uv leaves the locks of what it builds from source in the folder for temporary files.
             place = {**os.environ, "TMPDIR": str(folder)}
-            subprocess.run([uv, "pip", "install", "-q", "--python", python, *packages], check=True, env=place)
+            subprocess.run([UV, "pip", "install", "-q", "--python", python, *packages], check=True, env=place)
             (folder / "ready").touch()
         return python
