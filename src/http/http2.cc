@@ -288,7 +288,7 @@ void Http2Connection::dispatch(const StreamPtr& stream) {
   if (stream->passage) return shard_.spawn(forward(this, stream), "passage");
   if (!stream->route->deferred) return run_on_worker(stream);
   // Posted also on this thread: a handler may answer while nghttp2 is still reading.
-  Answer answer = [this, stream,
+  Answer answer = [this, stream = stream,
                    guard = asio::make_work_guard(shard_.executor())](Result<Response> response) mutable {
     const Executor back = guard.get_executor();
     asio::post(back, [this, stream = std::move(stream), guard = std::move(guard),
@@ -298,7 +298,8 @@ void Http2Connection::dispatch(const StreamPtr& stream) {
 }
 
 void Http2Connection::run_on_worker(const StreamPtr& stream) {
-  WorkerPool::Job job = [this, stream, guard = asio::make_work_guard(shard_.executor())](bool run) mutable {
+  WorkerPool::Job job = [this, stream = stream,
+                         guard = asio::make_work_guard(shard_.executor())](bool run) mutable {
     Result<Response> response =
         fail(ErrorCode::kUnavailable, "the server has more requests waiting than it can hold",
              "try again in a second");
