@@ -46,6 +46,9 @@ def test_it_is_built_against_what_is_there(stopped, links, tmp_path):
     for name in ("PIP_CERT", "SSL_CERT_FILE"):
         if name in os.environ:
             stopped.env[name] = os.environ[name]
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    stopped.env["TMPDIR"] = str(temporary)
     stopped.up()
     caches = []
     for version in ("1.0", "2.0"):
@@ -61,3 +64,4 @@ def test_it_is_built_against_what_is_there(stopped, links, tmp_path):
         assert stopped.log(run).decode().strip() == version, "never the wheel of another set of packages"
         caches.append({path.name for path in Path(stopped.home / "environments/cache/against").iterdir()})
     assert caches[0] < caches[1], "one cache for each set"
+    assert not list(temporary.glob("uv-*")), "uv's locks go with the build"

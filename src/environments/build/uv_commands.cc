@@ -29,6 +29,10 @@ class Bench {
     if (!folder_.empty()) fs::remove_all(folder_, error);
   }
   const fs::path& folder() const { return folder_; }
+  // What uv leaves in the folder for temporary files, the locks of packages built from source, goes too.
+  void take_temporary_files(std::map<std::string, std::string>& variables) const {
+    variables["TMPDIR"] = folder_.string();
+  }
   Result<fs::path> write(const char* name, std::string_view text) const {
     fs::path file = folder_ / name;
     SLIPWAY_TRY(replace_file(file, text));
@@ -78,9 +82,12 @@ Result<std::string> Uv::compile(const std::vector<std::string>& lines, const fs:
   SLIPWAY_ASSIGN(const fs::path input,
                  bench.write("requirements.in", fmt::format("{}\n", fmt::join(lines, "\n"))));
   const fs::path output = bench.folder() / "requirements.txt";
+  std::map<std::string, std::string> variables;
+  bench.take_temporary_files(variables);
   SLIPWAY_ASSIGN(const ProgramEnd end,
                  run({"pip", "compile", "--quiet", "--generate-hashes", "--no-header", "--no-annotate",
-                      "--python", python.string(), "--output-file", output.string(), input.string()}));
+                      "--python", python.string(), "--output-file", output.string(), input.string()},
+                     variables));
   if (!end.good()) return fail(build_error("the packages cannot be resolved", end));
   return read_file(output);
 }
@@ -94,9 +101,10 @@ Status Uv::make_venv(const fs::path& python, const fs::path& venv) const {
 
 Result<ProgramEnd> Uv::install_from(std::string_view lines, const fs::path& python,
                                     std::vector<std::string> more_arguments,
-                                    const std::map<std::string, std::string>& variables) const {
+                                    std::map<std::string, std::string> variables) const {
   SLIPWAY_ASSIGN(const Bench bench, Bench::make(workshop_));
   SLIPWAY_ASSIGN(const fs::path file, bench.write("requirements.txt", lines));
+  bench.take_temporary_files(variables);
   std::vector<std::string> arguments{"pip",           "install",        "--no-deps",  "--python",
                                      python.string(), "--requirements", file.string()};
   arguments.emplace_back(all_hashed(lines) ? "--require-hashes" : "--verify-hashes");

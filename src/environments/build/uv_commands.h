@@ -38,7 +38,7 @@ class Uv {
                          const std::map<std::string, std::string>& more = {}) const;
   Result<ProgramEnd> install_from(std::string_view lines, const std::filesystem::path& python,
                                   std::vector<std::string> more_arguments,
-                                  const std::map<std::string, std::string>& variables) const;
+                                  std::map<std::string, std::string> variables) const;
 
   const Workshop& workshop_;
   const std::filesystem::path program_;
