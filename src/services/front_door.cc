@@ -14,7 +14,7 @@ namespace slipway::services {
 namespace {
 
 constexpr std::string_view kPrefix = "/services/";
-// How long a replica that could not be connected to is left alone while others are there.
+// How long a replica that could not be connected to, or went away, is left alone while others are there.
 constexpr std::chrono::seconds kSuspectFor{1};
 constexpr int kUnreachableAfter = 3;
 constexpr size_t kLongestRequestId = 128;
@@ -257,6 +257,9 @@ void FrontDoor::ended(const http::Passage& passage, http::PassageEnd how, int st
     return;  // another replica is tried, and counted
   }
   upstream.failed_connections = 0;
+  // A process that dies closes what it is asked on before what it listens on.
+  if (how == http::PassageEnd::kBroken)
+    upstream.suspect_until = std::chrono::steady_clock::now() + kSuspectFor;
   const auto found = entries_.find(upstream.service);
   if (found == entries_.end()) return;
   Traffic& traffic = found->second.traffic;

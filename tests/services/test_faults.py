@@ -92,8 +92,11 @@ def test_what_a_script_may_have_done_is_not_asked_for_twice(shop):
 def test_a_service_is_found_again_after_everything_was_killed(shop):
     service = shop.deployed("times-svc", "--replicas", "2")
     service.wait_for(lambda record: record["ready_replicas"] == 2, "there are not two replicas")
-    for pid in processes.marked_with(shop.slipway.home):
+    everything = processes.marked_with(shop.slipway.home)
+    for pid in everything:
         processes.kill(pid)
+    for pid in everything:
+        processes.kill_and_wait(pid)
     shop.slipway.again()
     service.wait_for(lambda _: service.score().status == 200, "it does not come back", 60)
     service.wait_for(lambda record: record["ready_replicas"] == 2, "there are not two replicas again", 60)
