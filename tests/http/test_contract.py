@@ -83,7 +83,8 @@ def test_requests_made_from_the_description_find_no_fault(slipway, tmp_path):
             "--phases=examples,coverage,fuzzing",
             "--max-examples=8",
             "--seed=1",
-            "--workers=2",
+            # One: Python 3.11's parser, which Hypothesis shows functions with, fails in two threads at once.
+            "--workers=1",
             "--max-time=90",
             "--warnings=off",
             "--request-timeout=60",
