@@ -82,7 +82,7 @@ class Walk {
     DIR* list = ::fdopendir(fd);
     while (const dirent* entry = ::readdir(list)) {
       const std::string child = entry->d_name;
-      if (child != "." && child != "..") look_at(fd, child, path + "/" + child, depth);
+      if (child != "." && child != "..") look_at(fd, child, fmt::format("{}/{}", path, child), depth);
     }
     ::closedir(list);
   }

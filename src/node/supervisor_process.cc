@@ -102,6 +102,7 @@ __attribute__((noinline)) pid_t spawn(const Launch& launch, int cgroup, volatile
   if (cgroup >= 0)
     if (const pid_t pid = spawn_in_cgroup(launch, cgroup, error); pid > 0) return pid;
   // No such cgroup, kernel or permission: the child enters by itself.
+  // NOLINTNEXTLINE(bugprone-unsafe-functions): posix_spawn cannot do what the child does before it executes.
   const pid_t pid = ::vfork();
   if (pid == 0) run_child(launch, error);
   if (pid < 0) *error = errno;
@@ -166,7 +167,8 @@ Result<std::string> find_program(const std::string& program, const std::string& 
   for (size_t start = 0; start <= path.size();) {
     const size_t end = std::min(path.find(':', start), path.size());
     const std::string folder = below(work, end == start ? "." : path.substr(start, end - start));
-    if (is_program(folder + "/" + program, error)) return folder + "/" + program;
+    std::string file = fmt::format("{}/{}", folder, program);
+    if (is_program(file, error)) return file;
     start = end + 1;
   }
   if (error != 0) return not_executable(program, error);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace slipway {
 namespace {
 
@@ -11,10 +13,9 @@ constexpr size_t kMaxPath = 4096;
 
 bool is_identifier(std::string_view name) {
   if (name.empty() || name.size() > kMaxName || (name.front() >= '0' && name.front() <= '9')) return false;
-  for (const char c : name)
-    if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'))
-      return false;
-  return true;
+  return std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  });
 }
 
 // `what`: "input" or "output".

@@ -28,7 +28,7 @@ constexpr size_t kLongestDescription = 4096;
 constexpr size_t kMostTags = 200;
 
 Result<Resolved> environment_of(store::Reader& reader, const Request& request) {
-  const std::string text = request.param("environment");
+  const std::string& text = request.param("environment");
   SLIPWAY_ASSIGN(Resolved resolved, environments::resolve_environment(reader, workspace_of(request), text));
   if (resolved.key.empty())
     return fail(ErrorCode::kNotFound,

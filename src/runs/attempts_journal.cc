@@ -74,8 +74,9 @@ Status Attempts::take_phase(const json::object& document, Timestamp time, Batch&
     batch.ending = {.kind = EventKind::kLeaderDone, .reason = detail, .outcome = {}};
   RunEvent event{
       .seq = 0, .time = time, .kind = kind, .state = RunState::kPreparing, .attempt = 0, .reason = detail};
-  if (phase == "preparing") batch.notes.push_back(std::move(event));
-  if (phase == kRankExited) {
+  if (phase == "preparing") {
+    batch.notes.push_back(std::move(event));
+  } else if (phase == kRankExited) {
     event.kind = kRankExited;
     batch.exits.push_back(std::move(event));
   }

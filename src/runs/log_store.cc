@@ -140,7 +140,7 @@ Result<int> number_of(const fs::path& folder) {
 std::string encode_log_name(std::string_view name) {
   std::string text;
   for (const char c : name) {
-    if (is_plain(c) && !(c == '.' && text.empty())) {
+    if (is_plain(c) && (c != '.' || !text.empty())) {
       text += c;
     } else {
       text += fmt::format("%{:02X}", static_cast<unsigned char>(c));

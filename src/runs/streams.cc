@@ -211,7 +211,7 @@ class OrderStream final : public http::EventSource {
         json::object data = to_json(part.key);
         data.emplace("reason", part.cancel->reason);
         data.emplace("grace_seconds", static_cast<double>(part.cancel->grace.count()) / 1e6);
-        out.push_back(order("cancel", std::move(data)));
+        out.push_back(order("cancel", data));
       }
     }
     // What is over needs no memory: its key never comes again.

@@ -47,7 +47,7 @@ class DatabaseTest : public testing::Test {
     database_ = std::move(*opened);
   }
 
-  Status add(std::string name) {
+  Status add(const std::string& name) {
     return database_->write([&](Writer& writer) { return insert(writer, name); });
   }
   static Status insert(Writer& writer, const std::string& name) {

@@ -9,6 +9,7 @@ namespace {
 template <class With>
 auto visit_type(DataType type, With with) {
   switch (type) {
+    // NOLINTNEXTLINE(bugprone-branch-clone): each branch calls it with another type.
     case DataType::kBool:
     case DataType::kUint8: return with(uint8_t());
     case DataType::kUint16: return with(uint16_t());

@@ -51,7 +51,7 @@ Status read_rows(JsonReader& reader, const Signature& signature, InputSlots& inp
   if (!reader.take('[')) return reader.wrong("a list of rows");
   if (reader.peek() == ']')
     return fail(ErrorCode::kInvalidArgument, "the list of rows is empty", "send at least one row");
-  const bool named = reader.peek() == '{' && !(signature.inputs.size() == 1 && at_base64(reader));
+  const bool named = reader.peek() == '{' && (signature.inputs.size() != 1 || !at_base64(reader));
   reader.rewind(start);
   if (named) return read_named_rows(reader, signature, inputs, nulls);
   if (signature.inputs.size() != 1)

@@ -59,11 +59,9 @@ Status WorkerLink::read_all(std::span<char> into, Monotonic deadline) {
     const ssize_t got = ::recv(socket_.get(), into.data(), into.size(), MSG_DONTWAIT);
     if (got > 0) {
       into = into.subspan(static_cast<size_t>(got));
-    } else if (got == 0) {
-      return gone();
-    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+    } else if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
       SLIPWAY_TRY(wait(POLLIN, deadline));
-    } else if (errno != EINTR) {
+    } else if (got == 0 || errno != EINTR) {
       return gone();
     }
   }
