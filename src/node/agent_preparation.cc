@@ -1,5 +1,6 @@
 #include "node/agent_preparation.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -150,7 +151,14 @@ void PreparationLog::close() {
   if (shipping_.joinable()) shipping_.join();
   feed_.reset();
   // The next holder writes itself into the file a moment after it has the lock: until then it names nobody.
-  if (lock_) (void)!::ftruncate(lock_->fd(), 0);
+  if (lock_) {
+    (void)!::ftruncate(lock_->fd(), 0);
+    // Said, and not only closed: a program that another thread is starting has a copy until it executes.
+    struct flock all{};
+    all.l_type = F_UNLCK;
+    all.l_whence = SEEK_SET;
+    ::fcntl(lock_->fd(), F_OFD_SETLK, &all);
+  }
   lock_.reset();
 }
 

@@ -3,6 +3,9 @@
 #include "node/agent_preparation.h"
 
 #include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "node/agent_attach.h"
 #include "node/agent_fixture.h"
@@ -60,6 +63,21 @@ TEST_F(Preparation, ReachesTheServerWhileItGoesOn) {
   EXPECT_EQ(shipped_log(), "resolving\n");
   EXPECT_THAT(server_.told(key_).phases(), ElementsAre("preparing"));
   EXPECT_THAT(server_.told(key_).journal, HasSubstr("building tf"));
+}
+
+TEST_F(Preparation, LeavesTheLockToTheSupervisorWhileAnotherProgramIsBeingStarted) {
+  PreparationLog log(folder_, *shipper_, signals_);
+  log.line(kEnvironmentLog, "resolving");
+  const pid_t started = ::fork();  // has a copy of every file of ours, as it has until it executes
+  if (started == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  EXPECT_TRUE(FileLock::is_held(folder_ / "lock"));
+  log.close();
+  EXPECT_FALSE(FileLock::is_held(folder_ / "lock"));
+  ::kill(started, SIGKILL);
+  ::waitpid(started, nullptr, 0);
 }
 
 TEST_F(Preparation, CostsNothingWhenThereIsNothingToSay) {

@@ -220,8 +220,15 @@ def test_git_facts_are_properties(submit, here):
 def test_distributed_configurations_start_their_processes(ws, machine, here):
     from azureml.core.runconfig import MpiConfiguration, PyTorchConfiguration, TensorflowConfiguration
 
+    # The worker's end ends the server of parameters: it waits until that one has spoken.
     text = (
-        "import os; print(*(os.environ.get(name) for name in ('OMPI_COMM_WORLD_RANK', 'RANK', 'TF_CONFIG')))"
+        "import os, time\n"
+        "print(*(os.environ.get(name) for name in ('OMPI_COMM_WORLD_RANK', 'RANK', 'TF_CONFIG')), flush=True)\n"
+        "config = os.environ.get('TF_CONFIG', '')\n"
+        'if \'"type":"ps"\' in config:\n'
+        "    open('spoken', 'w').close()\n"
+        "while '\"type\":\"worker\"' in config and not os.path.exists('spoken'):\n"
+        "    time.sleep(0.01)\n"
     )
     (here / "a.py").write_text(text)
     tasks = TensorflowConfiguration(worker_count=1, parameter_server_count=1)
