@@ -256,12 +256,16 @@ def test_workers_killed_under_load_cost_the_requests_they_had(tmp_path):
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             for _ in range(4):
                 pool.submit(load)
-            for _ in range(3):
-                processes.kill_and_wait(service.post("/score", b"x").json(), signal.SIGKILL)
-                models.wait_for(lambda: len(service.children()) == 2)
-            stop.set()
+            try:
+                for _ in range(3):
+                    victim = service.children()[0]
+                    processes.kill_and_wait(victim, signal.SIGKILL)
+                    models.wait_for(lambda gone=victim: len(set(service.children()) - {gone}) == 2)
+            finally:
+                stop.set()
         assert set(statuses) <= {200, 503}, set(statuses)
-        assert statuses.count(503) <= 3 < statuses.count(200), statuses.count(503)
+        # What each had, and what it was given before its end was seen.
+        assert statuses.count(503) <= 6 < statuses.count(200), statuses.count(503)
 
 
 def test_a_log_that_cannot_be_written_does_not_stop_the_service(tmp_path):
